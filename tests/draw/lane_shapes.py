@@ -10,15 +10,15 @@ ACTIVATIONS = ("relu", "tanh", "silu", "sigmoid")
 """Of stages, so that none is a repeat of another."""
 
 
-def lanes(seed: int) -> str:
+def lanes(seed: int, *, told: bool = False) -> str:
     """Return a recipe of two to four streams through stages, each of which may be a repeat or a group, with streams that begin
-    between two stages or end before the last one, and a value that all stages read or none.
+    between two stages or end after the last one; where something is `told`, stages may read a value beside the streams.
     """
     random = Random(f"lanes {seed}")
     most, stages = random.randint(2, 4), random.randint(2, 4)
     widths = {name: 8 * random.randint(1, 3) for name in NAMES}
     count = random.randint(2, most)
-    given = random.random() < 0.3
+    given = random.random() < 0.3 and told
     inputs = ['x: "float[batch, 12]"', *(['given: "float[batch, 6]"'] if given else [])]
     lines = [f"inputs: {{{', '.join(inputs)}}}", "graph:", "  stem: {type: linear, out: 16, in: x}"]
     lines += ["  told: {type: linear, out: 8, in: given}"] if given else []
@@ -26,7 +26,7 @@ def lanes(seed: int) -> str:
     now = {name: f"to_{name}" for name in NAMES[:count]}
     for number in range(stages):
         stage = f"stage{number}"
-        lines += stage_of(random, stage, now, widths, given=given and random.random() < 0.7)
+        lines += stage_of(random, stage, now, widths, given=given and (not number or random.random() < 0.7))
         now = {name: stage if name == "a" else f"{stage}.{name}" for name in now}
         if number + 1 < stages and len(now) < most and random.random() < 0.6:
             new = NAMES[len(now)]
@@ -48,7 +48,7 @@ def stage_of(random: Random, stage: str, now: dict[str, str], widths: dict[str, 
         inside.append(f"relu_{name}: {{type: {ACTIVATIONS[int(stage[-1])]}, in: own_{name}}}")
         other = names[place - 1]
         inside.append(f"from_{name}: {{type: linear, out: {widths[name]}, in: {other}}}")
-        told = [f"told_{name}"] if given and random.random() < 0.5 else []
+        told = [f"told_{name}"] if given and (not place or random.random() < 0.5) else []
         inside += [f"told_{name}: {{type: linear, out: {widths[name]}, in: told}}"] if told else []
         inside.append(f"sum_{name}: {{type: add, in: [{', '.join([f'relu_{name}', f'from_{name}', *told])}]}}")
     return [

@@ -19,7 +19,7 @@ from composer.draw.layout.beside.measure import PAGE_WIDTH, clearer, measured
 from composer.draw.layout.beside.order import Kin, turned
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, parallel_streams
 from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
-from composer.draw.layout.beside.wide_boxes import Lanes, wide_paths
+from composer.draw.layout.beside.wide_boxes import StreamLanes, wide_paths
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.ends.port_names import names_at_ends, names_below, said_at_end
 from composer.draw.layout.fragment import Fragment
@@ -187,7 +187,7 @@ class _Items:
         leaves = {path: item for path, item in self.items.items() if isinstance(item, Leaf)}
         widths = {path: self.width(leaf) for path, leaf in leaves.items() if not self.is_circle(leaf)}
         most = max(Counter(rank[path] for path in widths).values(), default=1)
-        equal = max(widths.values(), default=0.0)
+        equal = max((wide for path, wide in widths.items() if path not in self.across), default=0.0)
         if most * (equal + ROW_GAP) > MAX_ROW_WIDTH * self.options.typography.scale:
             equal = 0.0
 
@@ -236,7 +236,7 @@ class _Items:
         so that their streams stand above each other.
         """
         typography, found = self.options.typography, dict[str, RankNode]()
-        lanes = Lanes(wide + ROW_GAP, lambda net: slot(net, typography))
+        lanes = StreamLanes(self.links, wide + ROW_GAP, lambda net: slot(net, typography))
         middles: dict[str, dict[str, float]] = {}
         for path, item in self.items.items():
             if path in self.across:

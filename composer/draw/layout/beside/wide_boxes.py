@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from composer.draw.diagram import Flow, Leaf
+from composer.draw.diagram import Flow, Group, Leaf
 from composer.draw.edges import DiagramEdge, InnerOutput
 from composer.draw.layout.beside.tracks import RankNode
 from composer.draw.passes.layers import ItemLink
@@ -48,7 +48,7 @@ def wide_paths(flow: Flow, links: Sequence[ItemLink]) -> dict[str, Streams]:
     of the flow, in which each comes after what it reads.
     """
     found: dict[str, Streams] = {}
-    several = {path for path, item in flow.by_path.items() if not isinstance(item, Leaf)}
+    several = {path for path, item in flow.by_path.items() if isinstance(item, Group) and item.passages}
     for path, item in flow.by_path.items():
         if not isinstance(item, Leaf):
             continue
@@ -72,16 +72,17 @@ def _streams(path: str, links: Sequence[ItemLink]) -> Streams | None:
             if isinstance(origin, InnerOutput) and origin.passes:
                 return None
             out[origin.port.rpartition(".")[2]] = link.net
-    names = {link.edge.port if not link.edge.main else "": link for link in into}
+    names = {link.edge.port: link for link in into}  # neither what a closed box is handed first nor what it gives first has one
     if len(names) < len(into) or len({link.net for link in into}) < len(into) or any(link.edge.target != path for link in into):
         return None
     return Streams(names, out)
 
 
 @dataclass(slots=True)
-class Lanes:
+class StreamLanes:
     """Where streams stand while boxes across them are measured, from below."""
 
+    links: Sequence[ItemLink]
     apart: float
     """From a new stream to the next."""
     room: Callable[[str], float]
@@ -97,9 +98,10 @@ class Lanes:
 
     def box(self, path: str, streams: Streams, margin: float) -> WideBox:
         """Return how a box stands across its streams, which reaches at least some way beside each."""
-        begun = Counter(self.lanes[link.net][0] for link in streams.into.values() if link.net in self.lanes)
-        line = max(begun, key=lambda one: begun[one]) if begun else path
-        places = self._entries(streams, line)
+        begun = {name: lane for name, link in streams.into.items() if (lane := self._lane(link)) is not None}
+        lines = Counter(line for line, _ in begun.values())
+        line = max(lines, key=lambda one: lines[one]) if lines else path
+        places = self._entries(streams, {name: x for name, (one, x) in begun.items() if one == line})
         exits = {net: places[name] for name, net in streams.out.items() if name in places}
         x = max(places.values())
         for net in streams.out.values():
@@ -112,13 +114,25 @@ class Lanes:
         below = {streams.into[name].edge: x - middle for name, x in places.items()}
         return WideBox(line, middle, high - low, below, {net: x - middle for net, x in exits.items()})
 
-    def _entries(self, streams: Streams, line: str) -> dict[str, float]:
-        """Return where values come in: those that come from below straight up, others beside them as the box names them."""
-        known = {
-            name: self.lanes[link.net][1] for name, link in streams.into.items() if self.lanes.get(link.net, ("", 0.0))[0] == line
-        }
-        places, ordered = dict(known), list(streams.into)
-        first = next((place for place, name in enumerate(ordered) if name in known), 0)
+    def _lane(self, link: ItemLink) -> tuple[str, float] | None:
+        """Return where a value comes from, straight or by blocks that read nothing else; none where that is no stream."""
+        while link.net not in self.lanes:
+            before = [one for one in self.links if one.target == link.source]
+            if len(before) != 1:
+                return None
+            link = before[0]
+        return self.lanes[link.net]
+
+    def _entries(self, streams: Streams, known: Mapping[str, float]) -> dict[str, float]:
+        """Return where values come in: what comes from below straight up, and what is new beside that as the box names them. Of
+        what one stream forks into, that stays on it which comes straight.
+        """
+        places: dict[str, float] = {}
+        for name in sorted(known, key=lambda name: streams.into[name].net not in self.lanes):
+            if known[name] not in places.values():
+                places[name] = known[name]
+        ordered = [*streams.into]
+        first = next((place for place, name in enumerate(ordered) if name in places), 0)
         for name in reversed(ordered[:first]):
             places[name] = min(places.values()) - self.apart
         for name in ordered:
