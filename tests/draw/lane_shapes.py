@@ -81,7 +81,7 @@ def parts(seed: int) -> str:
             value = f"{name}_{number}"
         ready.append(value)
     random.shuffle(ready)
-    ends = []
+    ends: list[str] = []
     while ready:
         some = [ready.pop() for _ in range(min(len(ready), random.randint(1, 4)))]
         end = f"end{len(ends)}"

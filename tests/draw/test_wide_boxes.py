@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import composer
+from composer.draw.build.levels import Level
 from composer.draw.paths import lies_in
-from composer.draw.scene import Scene
+from composer.draw.scene import Direction, Scene
 from tests.draw.checks import borders, ends, overlaps, starts
 from tests.draw.lane_shapes import lanes, parts
 from tests.draw.read_back import Model, lies, loose, read
@@ -19,7 +20,7 @@ PAPERS = Path(__file__).parent / "papers"
 COUNT, MORE = 8, 200
 
 
-def assert_true(name: str, text: str, level: str = "block", direction: str = "up") -> Scene:
+def assert_true(name: str, text: str, level: Level = "block", direction: Direction = "up") -> Scene:
     """Assert that all that a figure says holds, and that nothing lies on anything; return it."""
     recipe = composer.load(text)
     figure = recipe.draw(level, direction=direction)
@@ -35,7 +36,7 @@ def assert_true(name: str, text: str, level: str = "block", direction: str = "up
 @pytest.mark.parametrize(
     "seed", [*range(COUNT), *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(COUNT, MORE))]
 )
-def test_streams_through_closed_stages_are_told_as_they_are(seed: int, level: str, direction: str) -> None:
+def test_streams_through_closed_stages_are_told_as_they_are(seed: int, level: Level, direction: Direction) -> None:
     """Two to four, which begin and end anywhere."""
     assert_true(f"lanes {seed}", lanes(seed, told=level == "overview"), level, direction)
 
@@ -44,7 +45,7 @@ def test_streams_through_closed_stages_are_told_as_they_are(seed: int, level: st
 @pytest.mark.parametrize(
     "seed", [*range(COUNT), *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(COUNT, MORE))]
 )
-def test_parts_of_a_split_are_led_to_what_reads_them(seed: int, direction: str) -> None:
+def test_parts_of_a_split_are_led_to_what_reads_them(seed: int, direction: Direction) -> None:
     """Up to six, read alone or together."""
     assert_true(f"parts {seed}", parts(seed), "block", direction)
 

@@ -138,10 +138,10 @@ class Ordering:
         for rank in range(1, len(rows)):
             ends: list[tuple[int, float]] = []
             ways = ((place[a], ports.get((a, b), 0.0), place[b], ports.get((b, a), 0.0)) for a, b in self.hops if b[1] == rank)
-            for _, _, *end in sorted(ways):
-                high = (end[0], end[1])
-                count += len(ends) - bisect_right(ends, high)
-                insort(ends, high)
+            for way in sorted(ways):
+                end = way[2:]
+                count += len(ends) - bisect_right(ends, end)
+                insort(ends, end)
         return count
 
     def inverted(self, rows: Ranks) -> int:
