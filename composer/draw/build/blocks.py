@@ -10,6 +10,7 @@ from blocks.losses.loss import Loss
 from composer.cost.active import visited
 from composer.cost.units import short
 from composer.draw.build.captions import Captions, NodePlace
+from composer.draw.build.closed_groups import first_output
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.node_names import shown_name
 from composer.draw.build.value_sources import NO_PLACES, NodeSources, Sources, merge_by_origin, of_block
@@ -151,7 +152,8 @@ def leaf(captions: Captions, node: TypedBlock, seen: Look, place: NodePlace) -> 
     about = replace(about, description=captions.description(node, place))
     after = "" if captions.depth.level == "overview" else seen.after
     name = "" if captions.depth.level == "overview" else shown_name(node, place, seen.title)
-    return Leaf(about, seen, captions.counts.shown(place.first), gives if gives != came else "", after=after, name=name)
+    found = Leaf(about, seen, captions.counts.shown(place.first), gives if gives != came else "", after=after, name=name)
+    return replace(found, gives=first_output(node))
 
 
 def sink(

@@ -37,6 +37,18 @@ def new_shape(node: TypedNode) -> str:
             return ""
 
 
+def first_output(node: TypedNode) -> str:
+    """Return what the first output of a block, a group or a repeat is called; nothing where it has no other."""
+    match node:
+        case TypedRepeat():
+            names = [*node.passes[-1].outputs]
+        case TypedGroup():
+            names = [*node.graph.outputs]
+        case _:
+            names = [*node.outputs]
+    return names[0] if len(names) > 1 else ""
+
+
 def changed_shape(first: TypedGraph, last: TypedGraph) -> str:
     """Return the shape of what the last of some graphs in a row gives, where it is not that of what comes into the first one."""
     gives = shape(next(iter(last.outputs.values()), ()))

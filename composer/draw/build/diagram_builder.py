@@ -12,7 +12,7 @@ from blocks.core import Steps, size, spoken
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
-from composer.draw.build.closed_groups import changed_shape, first_words, holds_layers, new_shape
+from composer.draw.build.closed_groups import changed_shape, first_output, first_words, holds_layers, new_shape
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.handed_on import only_handed_on
 from composer.draw.build.levels import Depth, Level
@@ -254,7 +254,8 @@ class DiagramBuilder:
         room = self.depth.spacious and not self.apart  # each pass is a box, and so is what reads it
         doc = first_words(part.__doc__ or "") if part is not None and room else ""
         told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
-        return replace(of_group(flows, about, name, params, doc, passes), name=told, shape=new_shape(node))
+        found = of_group(flows, about, name, params, doc, passes)
+        return replace(found, name=told, shape=new_shape(node), gives=first_output(node))
 
     def flow(
         self, graph: TypedGraph, given: Mapping[str, Sources], place: NodePlace, stream: str = ""

@@ -19,7 +19,7 @@ from composer.draw.layout.frames import frame
 from composer.draw.layout.irregular import irregular_fragment
 from composer.draw.layout.lanes import wire
 from composer.draw.layout.outer_inputs import OuterInput
-from composer.draw.layout.outgoing_edges import OutgoingEdge, Output, outgoing_at_side, outgoing_through
+from composer.draw.layout.outgoing_edges import OutgoingEdge, Output, leads_up, outgoing_at_side, outgoing_through
 from composer.draw.layout.parallel_flows import side_by_side, with_aside
 from composer.draw.layout.references import reference_below
 from composer.draw.layout.spacing import set_heights
@@ -104,6 +104,8 @@ def items_of(flow: Flow, options: LayoutOptions) -> Lay:
 
     def lay(item: Item, width: float, incoming: Incoming, is_circle: bool) -> Fragment:
         spine = Spine(flow, width, options, frozenset(), {}, {}, numbers)
+        if leads_up(flow, item):
+            spine.ports, spine.led_out = {}, {}
         return Stations(spine, side_inputs, {}).fragment(item, incoming, is_circle)
 
     return lay

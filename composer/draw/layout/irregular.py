@@ -87,7 +87,8 @@ class _Blocks:
             room = 2 * max(fragment.left, fragment.right)
             room = room if fragment.pieces.boxes else max(room, 2 * (SIDE + APART))
             label = leaf.shape if self.shapes else ""
-            rank_nodes[path, rank[path]] = RankNode(path, room, fragment, label=label, circle=bool(fragment.pieces.merges))
+            node = RankNode(path, room, fragment, label=label, first=leaf.gives, circle=bool(fragment.pieces.merges))
+            rank_nodes[path, rank[path]] = node
         return Layers(
             self.typography,
             [ItemLink(e, e.source.path, e.target) for e in self.edges],

@@ -107,6 +107,13 @@ def outgoing_above(flow: Flow, item: Item) -> tuple[list[str], list[Sink]]:
     return names, [sink for sink in sinks(flow, item) if is_first(sink.edges[0].source, path)]
 
 
+def leads_up(flow: Flow, item: Item) -> bool:
+    """Return whether all that other items read of one that stands on no spine leaves it above: it is a box, beside whose way up
+    no loss stands.
+    """
+    return isinstance(item, Leaf) and not outgoing_above(flow, item)[1]
+
+
 def outgoing_through(
     flow: Flow, group: Group, sent: Collection[Origin], led_out: Collection[InnerOutput] = ()
 ) -> frozenset[Origin]:

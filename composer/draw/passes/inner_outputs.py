@@ -58,12 +58,12 @@ def _holder(edge: DiagramEdge, items: Mapping[str, Item]) -> Item | None:
     source = edge.source
     if not source.reference or edge.partial or edge.back or edge.target not in items:
         return None
-    if source.passes and not edge.main:
-        return None
     if not isinstance(source.origin, NodeOutput) or PASS.fullmatch(source.reference):
         return None
-    found = next((item for path, item in items.items() if lies_in(source.path, path)), None)
+    found = _item_of(source.path, items)
     if found is None or found.about.path in (source.path, edge.target):
+        return None
+    if source.passes and not edge.main and not (isinstance(found, Leaf) and source.of_last_pass):
         return None
     if not isinstance(found, Group | Leaf) or (isinstance(found, Group) and len(found.flows) > 1):
         return None
@@ -111,11 +111,18 @@ def join_passes(flow: Flow) -> Flow:
     joined: dict[DiagramEdge, DiagramEdge | None] = {}
     for edges in several.values():
         names = dict.fromkeys(edge.source.reference or edge.source.port for edge in edges)
-        if len(names) > 1:
+        if len(names) > 1 and not _apart(edges, items):
             joined |= dict.fromkeys(edges)
             joined[edges[0]] = _together(edges, range_of_names(names), items)
     kept = (joined.get(edge, edge) for edge in flow.edges)
     return flow.with_edges(edge for edge in kept if edge is not None).map_groups(join_passes)
+
+
+def _apart(edges: Sequence[DiagramEdge], items: Mapping[str, Item]) -> bool:
+    """Return whether values are several outputs of a closed repeat: each leaves it by itself."""
+    if len(edges) > MAX_LED or not all(edge.source.of_last_pass for edge in edges):
+        return False
+    return all(isinstance(_item_of(edge.source.path, items), Leaf) for edge in edges)
 
 
 def _together(edges: Sequence[DiagramEdge], name: str, items: Mapping[str, Item]) -> DiagramEdge:
@@ -128,8 +135,6 @@ def _together(edges: Sequence[DiagramEdge], name: str, items: Mapping[str, Item]
     source, makers = first.source, {edge.source.origin for edge in edges}
     holder, made = _item_of(source.path, items), source.origin
     known = isinstance(holder, Leaf) or (isinstance(holder, Group) and len(holder.flows) == len(makers) == 1)
-    if isinstance(holder, Leaf) and all(edge.source.of_last_pass for edge in edges):
-        name = ", ".join(dict.fromkeys(edge.source.reference.rpartition(".")[2] for edge in edges))
     one = replace(source.by_name(name), passes="")
     if holder is not None and known and holder.about.path != first.target and isinstance(made, NodeOutput):
         one = DiagramSource(InnerOutput(holder.about.path, name, made, name))

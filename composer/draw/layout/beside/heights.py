@@ -60,6 +60,8 @@ class LevelWires:
     """Merges, which have room for one wire at each side."""
     sided: Collection[str]
     """What has something at its left."""
+    wide: Collection[str]
+    """What several streams go through from below."""
     fans: Sequence[Fan]
     """Hubs and rows, to which no level wires lead: those in the row are equally high."""
 
@@ -91,7 +93,7 @@ class LevelWires:
     def is_free(self, path: str, side: float) -> bool:
         """Return whether a wire has room at a side of an item, at the right where that is above 0."""
         item = self.flow.by_path[path]
-        if not isinstance(item, Leaf) or item.model_input or is_output(path):
+        if not isinstance(item, Leaf) or item.model_input or is_output(path) or path in self.wide:
             return False
         if side > 0:
             return all(sink.edges[0].source.path != path for sink in self.flow.sinks)

@@ -14,15 +14,16 @@ from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.graphviz_programs import Missing, pure
 from composer.draw.layout.beside.borders import centered, passages_of
 from composer.draw.layout.beside.heights import STREAM, LevelWires, ranks
-from composer.draw.layout.beside.layers import STRAIGHT, Layers
+from composer.draw.layout.beside.layers import BEGINS, STRAIGHT, Layers, slot
 from composer.draw.layout.beside.measure import PAGE_WIDTH, clearer, measured
 from composer.draw.layout.beside.order import Kin, turned
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, parallel_streams
 from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
+from composer.draw.layout.beside.wide_boxes import StreamLanes, wide_paths
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
-from composer.draw.layout.ends.port_names import names_at_ends, names_below
+from composer.draw.layout.ends.port_names import names_at_ends, names_below, said_at_end
 from composer.draw.layout.fragment import Fragment
-from composer.draw.layout.outgoing_edges import room, sink_at
+from composer.draw.layout.outgoing_edges import leads_up, room, sink_at
 from composer.draw.layout.spacing import LABEL_TOP
 from composer.draw.layout.spine import LayoutOptions
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput
@@ -169,6 +170,7 @@ class _Items:
         self.items = flow.by_path
         self.links, self.streams, self.parallel = links, lines, columns
         self.boxed: Collection[str] = ()
+        self.across = wide_paths(flow, links)
         self.straight = {pair: _straight(one, pair) for one in self.streams for pair in pairwise(one)}
         self.rank = self.ranks()
         self.kin: Kin = {(path, self.rank[path]): one for path, one in kin_of(flow, ordered).items()}
@@ -185,17 +187,25 @@ class _Items:
         leaves = {path: item for path, item in self.items.items() if isinstance(item, Leaf)}
         widths = {path: self.width(leaf) for path, leaf in leaves.items() if not self.is_circle(leaf)}
         most = max(Counter(rank[path] for path in widths).values(), default=1)
-        equal = max(widths.values(), default=0.0)
+        equal = max((wide for path, wide in widths.items() if path not in self.across), default=0.0)
         if most * (equal + ROW_GAP) > MAX_ROW_WIDTH * self.options.typography.scale:
             equal = 0.0
-        nodes = {}
-        for path, item in self.in_columns(inputs):
+
+        of_lanes = self.lane_boxes()
+
+        def usual(path: str, item: Item) -> RankNode:
             inner = [
                 needed(leaf, self.options.typography) for leaf in Flow(None, (item,), (), None).leaves() if isinstance(leaf, Leaf)
             ]
             wide = max(equal, widths[path] if path in widths else min(max(inner, default=0.0), MAX_BOX_WIDTH), MIN_COLUMN_WIDTH)
-            wide = max(wide, self.width_for_names(item))
-            nodes[path, rank[path]] = self.node(item, wide)
+            wide = of_lanes.get(path, wide)
+            return self.node(item, max(wide, self.width_for_names(item), self.width_for_outputs(item)))
+
+        ordered = self.in_columns(inputs)
+        found = {path: usual(path, item) for path, item in ordered if path not in self.across}
+        if self.across:
+            found |= self.wide_nodes(found, max([MIN_COLUMN_WIDTH, *of_lanes.values()]))
+        nodes = {(path, rank[path]): found[path] for path, _ in ordered}
         anchor = self.streams[0][-1] if self.streams else self.flow.items[-1].about.path
         return Layers(
             self.options.typography,
@@ -210,6 +220,42 @@ class _Items:
             fans=self.fans,
             parallel=self.parallel,
         )
+
+    def lane_boxes(self) -> dict[str, float]:
+        """Return the blocks that begin a stream which goes through boxes across several, all as wide as one needs."""
+        several = (
+            {path for path, item in self.items.items() if isinstance(item, Group) and item.passages} if self.across else set()
+        )
+        begun = {link.source for link in self.links if link.target in self.across or link.target in several}
+        leaves = [self.items[path] for path in begun if path not in self.across]
+        widths = {item.about.path: self.width(item) for item in leaves if isinstance(item, Leaf) and not self.is_circle(item)}
+        return dict.fromkeys(widths, max([MIN_COLUMN_WIDTH, *widths.values()]))
+
+    def wide_nodes(self, others: Mapping[str, RankNode], wide: float) -> dict[str, RankNode]:
+        """Return the boxes across several streams, and move all that these go through, of which some may be among the `others`,
+        so that their streams stand above each other.
+        """
+        typography, found = self.options.typography, dict[str, RankNode]()
+        lanes = StreamLanes(self.links, wide + ROW_GAP, lambda net: slot(net, typography))
+        middles: dict[str, dict[str, float]] = {}
+        for path, item in self.items.items():
+            if path in self.across:
+                box = lanes.box(path, self.across[path], wide / 2)
+                found[path] = self.node(item, box.width)
+                found[path].ways, found[path].tops = box.below, box.above
+                middles.setdefault(box.line, {})[path] = box.middle
+            elif len(others[path].above) > 1:
+                lanes.begin(path, others[path])
+                middles[path] = {path: 0.0}
+        whole = {**others, **found}
+        for line, several in middles.items():
+            if len(several) > 1:
+                low = min(x - whole[path].width / 2 for path, x in several.items())
+                high = max(x + whole[path].width / 2 for path, x in several.items())
+                for path, x in several.items():
+                    whole[path].move_aside(x - (low + high) / 2)
+                    whole[path].line = line
+        return found
 
     def is_straight(self, a: str, b: str) -> bool:
         """Return whether an item stands above the one that it goes on from, and not in the middle of all that it reads; where
@@ -234,6 +280,7 @@ class _Items:
             {pair for pair in self.straight if self.is_straight(*pair)},
             {path for path, leaf in leaves.items() if self.is_circle(leaf)},
             {path for path, leaf in leaves.items() if leaf.look.sides or self.beside.get(path) or self.named(path)},
+            self.across,
             [*fans(self.flow, self.links, found)],
         ).ranks(weights)
 
@@ -271,6 +318,17 @@ class _Items:
         wide = sum(names.values()) + 2 * APART if names else 0.0
         return min(2 * (wide + 2 * APART * (streams - 1)) if streams > 0 else wide, MAX_BOX_WIDTH)
 
+    def width_for_outputs(self, item: Item) -> float:
+        """Return the width that a block needs for what leaves it above beside its first output, with the names of all."""
+        path = item.about.path
+        if not leads_up(self.flow, item):
+            return 0.0
+        others = {link.net for link in self.links if link.source == path and link.edge.source.origin.port}
+        first = item.gives if isinstance(item, Leaf) else ""
+        rooms = [slot(net, self.options.typography) for net in (*others, *([first] if first and others else []))]
+        wide = 2 * sum(rooms) + 2 * BEGINS if rooms else 0.0
+        return max(min(wide, MAX_BOX_WIDTH), sum(rooms) + 3 * BEGINS if rooms else 0.0)
+
     def node(self, item: Item, width: float) -> RankNode:
         """Return an item with all that stands beside it, and the room that it takes in its rank."""
         path = item.about.path
@@ -293,6 +351,7 @@ class _Items:
         after = item.after if isinstance(item, Leaf | Group | OpenMixture) else ""
         label = " · ".join(filter(None, (shape, after))) if path in given else ""
         one = RankNode(path, 0.0, fragment, label=label, circle=circle, framed=framed)
+        one.first = item.gives if isinstance(item, Leaf) else ""
         one.names = {} if circle else self.names(item)
         reads = {link.edge for link in self.links if link.target == path}
         ends = [(points[0], edge) for edge, points in fragment.ends.items() if edge in reads]
@@ -327,8 +386,15 @@ class _Items:
         path = item.about.path
         if not (self.options.names and isinstance(item, Leaf)):
             return {}
-        named = names_at_ends(self.flow.edges_into(path), self.items)
-        return names_below([link.edge for link in self.into(path)], named, self.options.typography)
+        into = [link.edge for link in self.into(path)]
+        if path in self.across:
+            streams = {edge: said_at_end(edge) for edge in into if edge.input and not self.begins_named(edge)}
+            return names_below([*streams], streams, self.options.typography)
+        return names_below(into, names_at_ends(self.flow.edges_into(path), self.items), self.options.typography)
+
+    def begins_named(self, edge: DiagramEdge) -> bool:
+        """Return whether a stream has its name where it leaves a box that several go through."""
+        return edge.source.path in self.across and edge.source.port.rpartition(".")[2] == edge.input
 
     def add_loss(self, fragment: Fragment, sink: Sink, *, alone: bool) -> None:
         """Add a loss beside the way up from what gives its value, of which a wire to it forks off unless it is `alone`."""

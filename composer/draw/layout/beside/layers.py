@@ -27,10 +27,14 @@ pixels and an arrowhead of 7; from the blocks below to the lowest, a corner and 
 PASSING = 18.0
 """Width that Graphviz keeps free for a wire that goes past a block: a wire's distance at either side, and what it may be moved.
 """
+NAMED, SHAPED = 5.0, 8.0
+"""From a wire to the name or the shape of its value."""
 BENT = 10.0
 """How far a wire on its way may be moved to stay straight: about half of the width that is kept free for it."""
 ROUNDED = 0.01
 """By how much places differ that are computed in several ways and mean the same."""
+BEGINS = 14.0
+"""From where the first output of a block rises to the next one."""
 STRAIGHT = 64
 """How much the wires of a trunk count."""
 
@@ -63,6 +67,8 @@ class Layers:
     found: Fragment = field(default_factory=Fragment)
     nets: Mapping[str, str] = field(init=False)
     """Of each value, the block that gives it."""
+    begun: dict[str, dict[str, float]] = field(default_factory=dict, init=False)
+    """Of each block, where its values rise."""
 
     def __post_init__(self) -> None:
         self.nets = {link.net: link.source for link in self.links}
@@ -137,34 +143,49 @@ class Layers:
 
     def starts(self, below: Sequence[RankNode]) -> dict[str, float]:
         """Return where values rise from a rank: from the middle of a block; its second outputs beside that, in the order in which
-        they go on.
+        they go on, or all of its outputs side by side around the middle where the first one does not go straight up from there.
         """
         found = {}
         for one in below:
-            found[one.net] = one.x
             if one.fragment is None:
+                found[one.net] = one.x
                 continue
-            aside = {**one.leave, **one.above}
-            found |= {net: one.x + beside for net, beside in aside.items()}
-            rank = self.rank[one.net]
-            ends = {
-                net: [link.target for link in self.links if link.net == net] for net in self.ports(one.net) if net not in aside
-            }
-            further = {
-                net: self.rank_nodes[net, rank + 1].x
-                if (net, rank + 1) in self.rank_nodes
-                else self.rank_nodes[to[0], rank + 1].x
-                for net, to in ends.items()
-            }
-            x = one.x + 14
-            for net in sorted((net for net in ends if further[net] >= one.x), key=lambda net: further[net]):
-                found[net] = x
-                x += slot(net, self.typography)
-            x = one.x
-            for net in sorted((net for net in ends if further[net] < one.x), key=lambda net: -further[net]):
-                x -= slot(net, self.typography)
-                found[net] = x
+            if one.net not in self.begun:
+                self.begun[one.net] = self.begin(one)
+            found |= self.begun[one.net]
         return found
+
+    def begin(self, one: RankNode) -> dict[str, float]:
+        """Return where the values of a block rise."""
+        aside = {**one.leave, **one.above, **one.tops}
+        found = {one.net: one.x, **{net: one.x + beside for net, beside in aside.items()}}
+        others = [net for net in self.ports(one.net) if net not in aside]
+        if not others:
+            return found
+        further = {net: self.further(net) for net in (one.net, *others) if net == one.net or net in self.nets}
+        read = one.net in self.nets
+        rooms = {net: slot(net if net in others else one.first, self.typography) for net in further}
+        order = sorted(others, key=lambda net: further[net])
+        middle = further[one.net] if read else one.x
+        left, right = [net for net in order if further[net] < middle], [net for net in order if further[net] >= middle]
+        half = one.fragment.pieces.boxes[0].width / 2 - BEGINS if one.fragment else 0.0
+        straight = read and abs(middle - one.x) < 1
+        fits = max(sum(rooms[net] for net in side) for side in (left, right)) <= half
+        if (read and len(others) == 1) or (straight and fits):
+            groups = [(left, one.x - half, one.x), (right, one.x + rooms[one.net], one.x + half + BEGINS)]
+        else:
+            groups = [([*left, *([one.net] if read else []), *right], one.x - half, one.x + half)]
+        for nets, low, high in groups:
+            wanted = [further[net] if abs(further[net] - middle) >= 1 else (low + high) / 2 for net in nets]
+            found |= zip(nets, _packed(wanted, [rooms[net] for net in nets], low, high), strict=True)
+        return found
+
+    def further(self, net: str) -> float:
+        """Return where a value is in the rank above the one that it starts in; of several readers there, the first."""
+        rank = self.rank[self.nets.get(net, net)] + 1
+        if (net, rank) in self.rank_nodes:
+            return self.rank_nodes[net, rank].x
+        return next((self.rank_nodes[link.target, rank].x for link in self.links if link.net == net), 0.0)
 
     def label(self, below: Sequence[RankNode], start: Mapping[str, float]) -> bool:
         """Write the shape of what blocks give, and what second outputs are called, where no other wire rises and no box stands;
@@ -176,14 +197,17 @@ class Layers:
         for one in below:
             if one.fragment:
                 top = one.fragment.top
-                ports = (net for net in self.ports(one.net) if net not in {**one.leave, **one.above})
-                said += [(net, net.rpartition(".")[2], start[net], top, "port") for net in ports]
-                said += [(one.net, one.label, start[one.net], top, "shape")] if one.label and one.net in rising else []
+                ports = [net for net in self.ports(one.net) if net not in {**one.leave, **one.above}]
+                said += [(net, net.rpartition(".")[2], start[net] + NAMED, top, "port") for net in ports]
+                first = one.first if ports and one.net in rising else ""
+                said += [(one.net, first, start[one.net] + NAMED, top, "port")] if first else []
+                x = start[one.net] + (slot(first, self.typography) if first else SHAPED)
+                said += [(one.net, one.label, x, top, "shape")] if one.label and one.net in rising else []
         solid = [box.area for one in below if one.fragment for box in one.fragment.pieces.boxes]
         solid += [merge.area for one in below if one.fragment for merge in one.fragment.pieces.merges]
         before = len(found.pieces.texts)
         for net, words, x, top, role in said:
-            text = Text(x + (5 if role == "port" else 8), top - 9, words, role, "start", self.typography.scale)
+            text = Text(x, top - 9, words, role, "start", self.typography.scale)
             passed = any(
                 text.area.grown(4).left < other < text.area.grown(4).right for name, other in start.items() if name != net
             )
@@ -241,12 +265,25 @@ class Layers:
             if at != rank:
                 continue
             if rank_node.fragment is None:
-                wanted = start[name] if abs(start[name] - rank_node.x) <= BENT else rank_node.x
+                near = abs(start[name] - rank_node.x) <= BENT or self.may_pass(name, rank, start[name])
+                wanted = start[name] if near else rank_node.x
                 rank_node.x = next(x for x in around(wanted) if clear(x, name, start))
                 yield Pin(name, rank_node.x, None)
             else:
                 links = sorted(self.reading(name), key=lambda link: (start[link.net], link.edge.port))
                 yield from into(rank_node, links, start, self.level_sides(name))
+
+    def may_pass(self, net: str, rank: int, x: float) -> bool:
+        """Return whether a value of several of a block has room to go straight up past a rank, between the same neighbors."""
+        if len(self.begun.get(self.nets[net], ())) < 2:
+            return False
+        own, row = self.rank_nodes[net, rank], self.at(rank)
+        place = row.index(own)
+        near = (
+            [one.x + (one.width + PASSING) / 2 for one in row[:place]],
+            [one.x - (one.width + PASSING) / 2 for one in row[place + 1 :]],
+        )
+        return max(near[0], default=x) <= x <= min(near[1], default=x)
 
     def names(self, rank: int, pins: Sequence[Pin]) -> Iterator[Text]:
         """Yield what blocks of a rank, which has its place, call what comes in from below."""
@@ -291,7 +328,7 @@ class Layers:
             edge.target,
             straightened(points),
             edge.port,
-            "main" if self.row is None else style_of(edge),
+            "main" if self.row is None or (edge in rank_node.ways and not edge.trains) else style_of(edge),
             not rank_node.framed or edge in rank_node.enter,
             partial=edge.partial,
             from_inside=edge.source.from_inside,
@@ -318,6 +355,15 @@ def border(one: RankNode, side: int) -> Point:
         return merge.x + side * RADIUS, merge.y
     area = one.fragment.pieces.boxes[0].area
     return area.right if side > 0 else area.left, (area.top + area.bottom) / 2
+
+
+def _packed(wanted: Sequence[float], rooms: Sequence[float], low: float, high: float) -> list[float]:
+    """Return places from the left, as near to the wanted ones as can be between two others, each with some room at its right."""
+    found: list[float] = []
+    for number, x in enumerate(wanted):
+        least = found[-1] + rooms[number - 1] if found else low
+        found.append(max(min(x, high - sum(rooms[number:])), least))
+    return found
 
 
 def slot(net: str, typography: Typography) -> float:

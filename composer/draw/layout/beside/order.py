@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +36,9 @@ class Ordering:
     fans: Mapping[Name, Collection[Name]]
     """Of each value that goes past some of what it feeds, these."""
     ports: Mapping[tuple[Name, Name], float]
-    """Of frames with several passages and what is next above each of these, how far from the middle of the frame that is."""
+    """Of frames with several passages and what is next above each of these, how far from the middle of the frame that is; of
+    boxes that several streams go through, what is next below each of these too.
+    """
     kin: Kin = field(default_factory=dict)
     """What stands in the order of the recipe rather than all others."""
     ways: Mapping[Name, tuple[Name, Collection[Name]]] = field(default_factory=dict)
@@ -182,11 +184,13 @@ class Ordering:
             return 0
         place = {name: number for row in rows[rank - 1 : rank + 1] for number, name in enumerate(row)}
         count = 0
-        ends: list[int] = []
-        ways = ((place[a], self.ports.get((a, b), 0.0), place[b]) for a, b in self.hops_to.get(rank, ()))
-        for _, _, high in sorted(ways):
-            count += len(ends) - bisect_left(ends, high + 1)
-            insort(ends, high)
+        ports = self.ports
+        ends: list[tuple[int, float]] = []
+        hops = self.hops_to.get(rank, ())
+        for way in sorted((place[a], ports.get((a, b), 0.0), place[b], ports.get((b, a), 0.0)) for a, b in hops):
+            end = way[2:]
+            count += len(ends) - bisect_right(ends, end)
+            insort(ends, end)
         return count
 
     def inverted(self, rows: Ranks) -> int:

@@ -129,7 +129,7 @@ class Placing:
         rows = [((fan.hub, self.rank[fan.row[0]]), [(path, self.rank[path]) for path in fan.row]) for fan in self.fans]
         fans = {wire: row for wire, row in rows if wire in self.rank_nodes}
         numbers = {name: number for number, name in enumerate([*inputs, *blocks])}
-        ports = {(frame, other): beside for frame, other, beside in self.passage_ports() if other[1] > frame[1]}
+        ports = {(frame, other): beside for frame, other, beside, _ in self.passage_ports() if self.has_order(frame, other)}
         return Ordering([*weights], numbers, columns, inputs, fans, ports, self.kin, self.ways())
 
     def center(self, weights: Mapping[tuple[Name, Name], int], rows: Ranks) -> None:
@@ -146,7 +146,7 @@ class Placing:
     def put_below_passages(self, weights: Mapping[tuple[Name, Name], int], rows: Ranks) -> None:
         """Put columns straight below and above the passages of frames that they lead to and come from, where there is room."""
         ports = self.passage_ports()
-        framed = {frame for frame, _, _ in ports}
+        framed = {frame for frame, *_ in ports}
         level = [
             (a, b)
             for a, b in weights
@@ -154,24 +154,39 @@ class Placing:
         ]
         columns = columns_of(self.rank_nodes, level) if ports else {}
         middle = Middle(self.rank_nodes, rows, weights, columns)
-        straight: set[int] = set()
+        first: dict[str, Name] = {}
+        for name, one in self.rank_nodes.items():
+            if one.line and first.setdefault(one.line, name) != name:
+                middle.move_by(name, self.rank_nodes[first[one.line]].x - one.x)
+        begins = {other for frame, other, *_ in ports if other[1] < frame[1] and self.rank_nodes[frame].ways}
+        ports = [
+            one for one in ports if one[1][1] < one[0][1] or one[1] not in begins or self.rank_nodes[one[1]].fragment is None
+        ]
+        straight: set[int] = {columns[name] for name, one in self.rank_nodes.items() if one.line}
         for _ in range(ROUNDS):
-            for frame, other, beside in ports:
-                by = self.rank_nodes[frame].x + beside - self.rank_nodes[other].x
+            for frame, other, beside, place in ports:
+                by = self.rank_nodes[frame].x + beside - self.rank_nodes[other].x - place
                 if columns[other] not in straight and middle.move_by(other, by):
                     straight.add(columns[other])
 
-    def passage_ports(self) -> list[tuple[Name, Name, float]]:
-        """Return frames with several passages, what is next to each of these, and how far from the frame's middle it is."""
+    def passage_ports(self) -> list[tuple[Name, Name, float, float]]:
+        """Return what several streams go through, what is next to where each comes in and goes out, and how far from the middle
+        of both of these that is.
+        """
         found = []
         for link in self.links:
             hops = self.hops(link)
             giver, reader = (self.rank_nodes[path, self.rank[path]] for path in (link.source, link.target))
-            if hops and len(giver.above) > 1 and link.net in giver.above:
-                found.append((*hops[0], giver.above[link.net]))
-            if hops and len(reader.below) > 1:
-                found.append((*hops[-1][::-1], reader.below.get(link.edge.passage, 0.0)))
+            out, into = giver.goes_out(link.net), reader.comes_in(link.edge)
+            if hops and out is not None:
+                found.append((*hops[0], out, (into or 0.0) if len(hops) == 1 else 0.0))
+            if hops and into is not None:
+                found.append((*hops[-1][::-1], into, (out or 0.0) if len(hops) == 1 else 0.0))
         return [*dict.fromkeys(found)]
+
+    def has_order(self, frame: Name, other: Name) -> bool:
+        """Return whether it counts in which order a frame or a box has passages to something: above it, and below a wide box."""
+        return other[1] > frame[1] or bool(self.rank_nodes[frame].ways)
 
     def put_between(self, weights: Mapping[tuple[Name, Name], int], rows: Ranks) -> None:
         """Put what only level wires lead to and from in the middle between its neighbors."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Point
 from composer.draw.layout.ends.places import in_order
-from composer.draw.layout.fragment import Fragment
+from composer.draw.layout.fragment import Fragment, shift
 from composer.draw.passes.layers import ItemLink
 from composer.draw.scene import RADIUS, Dot
 
@@ -31,6 +31,8 @@ class RankNode:
     x: float = 0.0
     label: str = ""
     """The shape of what the block gives."""
+    first: str = ""
+    """What its first output is called, which stands beside that where others leave above too."""
     circle: bool = False
     """Whether it is a merge, which wires reach from below and at both sides."""
     framed: bool = False
@@ -43,8 +45,41 @@ class RankNode:
     """How far from its middle values come in from below, where there are several passages."""
     above: Mapping[str, float] = field(default_factory=dict)
     """How far from its middle they go out above."""
+    ways: Mapping[DiagramEdge, float] = field(default_factory=dict)
+    """Of a box that several streams go through, how far from its middle they come in from below."""
+    tops: Mapping[str, float] = field(default_factory=dict)
+    """How far from its middle they go out above."""
+    line: str = ""
+    """What all have in common that the same streams go through, which stand above each other."""
     names: Mapping[DiagramEdge, float] = field(default_factory=dict)
     """How much room the names of values take that stand right of the wires which come in from below."""
+
+    @property
+    def box_width(self) -> float:
+        """The width of its box; 0 where it has none of its own."""
+        return self.fragment.pieces.boxes[0].width if self.fragment and self.fragment.pieces.boxes else 0.0
+
+    def move_aside(self, by: float) -> None:
+        """Move what stands here beside its middle, and where all comes in and goes out, and keep room at both sides."""
+        assert self.fragment is not None
+        fragment = self.fragment
+        shift(fragment, by, 0)
+        fragment.left, fragment.right = fragment.left - by, fragment.right + by
+        self.below = {port: x + by for port, x in self.below.items()}
+        self.above = {net: x + by for net, x in self.above.items()}
+        self.ways = {edge: x + by for edge, x in self.ways.items()}
+        self.tops = {net: x + by for net, x in self.tops.items()}
+        self.enter = {edge: x + by for edge, x in self.enter.items()}
+        self.leave = {net: x + by for net, x in self.leave.items()}
+        self.width += 2 * abs(by)
+
+    def comes_in(self, edge: DiagramEdge) -> float | None:
+        """Return how far from its middle a value comes in from below; none where it is not one of several streams."""
+        return self.below.get(edge.passage, 0.0) if len(self.below) > 1 else self.ways.get(edge)
+
+    def goes_out(self, net: str) -> float | None:
+        """Return how far from its middle a value goes out above; none where it is not one of several streams."""
+        return self.above.get(net) if len(self.above) > 1 else self.tops.get(net)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +106,12 @@ def into(
     for link in links:
         if link.edge in rank_node.enter:
             yield Pin(link.net, rank_node.x + rank_node.enter[link.edge], link.edge)
+        elif link.edge in rank_node.ways:
+            yield Pin(link.net, rank_node.x + rank_node.ways[link.edge], link.edge, named=link.edge in rank_node.names)
         elif rank_node.framed:
             yield Pin(link.net, rank_node.x + rank_node.below.get(link.edge.passage, 0.0), link.edge)
-    links = [link for link in links if link.edge not in rank_node.enter and not rank_node.framed]
+    apart = {*rank_node.enter, *rank_node.ways}
+    links = [link for link in links if link.edge not in apart and not rank_node.framed]
     if rank_node.circle:
         straight = next((link for link in links if len(links) == 1 or abs(start[link.net] - rank_node.x) < 1), None)
         if straight is None and len(links) == 3:
