@@ -22,12 +22,14 @@ from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.ends.port_names import names_at_ends, names_below
 from composer.draw.layout.fragment import Fragment
+from composer.draw.layout.narrow import in_lines
 from composer.draw.layout.outgoing_edges import room, sink_at
+from composer.draw.layout.parallel_flows import FEW_BRANCHES
 from composer.draw.layout.spacing import LABEL_TOP
 from composer.draw.layout.spine import LayoutOptions
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput
 from composer.draw.passes.heads import output_leaf
-from composer.draw.passes.layers import ItemLink, fans, forks_alike, kept_shapes, kin_of, links_of, streams
+from composer.draw.passes.layers import ItemLink, alike_sources, fans, forks_alike, kept_shapes, kin_of, links_of, streams
 from composer.draw.paths import is_output
 from composer.draw.scene import Dot
 
@@ -35,6 +37,8 @@ MIN_ITEMS, MAX_ITEMS = 8, 100
 """Items of a flow that is laid out so: one with fewer is seen at a glance in a column too."""
 MAX_ROW_WIDTH, ROW_GAP = 1150.0, 24.0
 """Of the widest rank whose boxes are all equally wide: a page without its margins; and the least distance between two of them."""
+MIN_LINED_WIDTH = 116.0
+"""Of boxes of such a rank whose texts stand in several lines: a number of channels before and after has room."""
 MUCH_WIDER = 1.1
 """What a row in the order of the recipe costs at most of the width without it."""
 MAX_WIDTH = 2400.0
@@ -171,8 +175,11 @@ class _Items:
         self.boxed: Collection[str] = ()
         self.straight = {pair: _straight(one, pair) for one in self.streams for pair in pairwise(one)}
         self.rank = self.ranks()
+        self.items = {**self.items, **self.in_narrow_rows()}
         self.kin: Kin = {(path, self.rank[path]): one for path, one in kin_of(flow, ordered).items()}
         self.fans = [*fans(flow, self.links, self.rank)]
+        rows = [[(path, self.rank[path]) for path in row] for row in alike_sources(flow, links)]
+        self.siblings = [row for row in rows if len({rank for _, rank in row}) == 1]
 
     def in_lines(self, lines: Sequence[Sequence[str]], columns: ParallelStreams) -> _Items:
         """Return the items in other streams, which have columns of their own."""
@@ -209,7 +216,23 @@ class _Items:
             mirrored=mirrored,
             fans=self.fans,
             parallel=self.parallel,
+            siblings=self.siblings,
         )
+
+    def in_narrow_rows(self) -> dict[str, Leaf]:
+        """Return the boxes of rows that would be wider than a page: those of many that are alike, with their texts in lines."""
+        found: dict[str, Leaf] = {}
+        leaves = {path: item for path, item in self.items.items() if isinstance(item, Leaf) and not self.is_circle(item)}
+        for rank in {*self.rank.values()}:
+            row = [path for path in leaves if self.rank[path] == rank]
+            titles = Counter(leaves[path].look.title for path in row)
+            alike = [path for path in row if titles[leaves[path].look.title] > FEW_BRANCHES and not leaves[path].look.sides]
+            rest = sum(self.width(leaves[path]) + ROW_GAP for path in row if path not in alike)
+            room = MAX_ROW_WIDTH * self.options.typography.scale - rest
+            if alike and sum(self.width(leaves[path]) + ROW_GAP for path in alike) > room:
+                width = max(room / len(alike) - ROW_GAP, MIN_LINED_WIDTH * self.options.typography.scale)
+                found |= {path: in_lines(leaves[path], width, self.options.typography) for path in alike}
+        return found
 
     def is_straight(self, a: str, b: str) -> bool:
         """Return whether an item stands above the one that it goes on from, and not in the middle of all that it reads; where

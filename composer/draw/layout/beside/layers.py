@@ -60,6 +60,8 @@ class Layers:
     fans: Sequence[Fan] = ()
     parallel: ParallelStreams | None = None
     """Where streams stand that have columns of their own; none where Graphviz is asked for the order."""
+    siblings: Sequence[Sequence[Name]] = ()
+    """Rows of alike blocks that one block reads, which stand together, in its order."""
     found: Fragment = field(default_factory=Fragment)
     nets: Mapping[str, str] = field(init=False)
     """Of each value, the block that gives it."""
@@ -210,6 +212,7 @@ class Layers:
             self.mirrored,
             self.fans,
             self.parallel,
+            self.siblings,
         ).place()
         if self.fork:
             self.rank_nodes[self.fork, 0].x = 0.0

@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -16,6 +16,8 @@ Ranks: TypeAlias = Sequence[Sequence[Name]]
 """What stands in each rank, from the left."""
 Kin: TypeAlias = Mapping[Name, tuple[str, int]]
 """Of blocks, what each is called, and its place in the recipe."""
+NO_WIRE = -1
+"""In place of the number of a column, of what is no wire."""
 MAX_CHANGES = 60
 """How often an order is changed: each time it becomes better, so there is an end, and it is near."""
 
@@ -40,6 +42,8 @@ class Ordering:
     """What stands in the order of the recipe rather than all others."""
     ways: Mapping[Name, tuple[Name, Collection[Name]]] = field(default_factory=dict)
     """Of each value on its way through a rank, the block that it comes from and those that read it."""
+    siblings: Sequence[Sequence[Name]] = ()
+    """Rows of alike blocks that one block reads, which stand together, in its order."""
 
     def in_recipe_order(self, rows: Ranks) -> Ranks:
         """Return the ranks in the best order that is found: from theirs or its mirror image, or with all columns in the order of
@@ -70,7 +74,11 @@ class Ordering:
                 yield self.exchanged(rows, a, b)
                 yield self.columns_exchanged(rows, a, b)
         for one, other in permutations(self.outermost_first(), 2):
-            yield self.moved(rows, one, other)
+            yield self.moved(rows, self.columns, one, other)
+        if self.siblings:  # which keep their order where the wires to them take another
+            wires = {**self.columns, **dict.fromkeys(self.number, NO_WIRE)}
+            for one, other in product({*wires.values()} - {NO_WIRE}, {*self.columns.values()}):
+                yield self.moved(rows, wires, one, other)
 
     def outermost_first(self) -> list[int]:
         """Return the columns, those of wires alone before others, and of these the long ones first, which go around others."""
@@ -87,15 +95,28 @@ class Ordering:
             last.setdefault(self.columns[a], last.get(self.columns[b], 0))
         return [sorted(row, key=lambda one: last[self.columns[one]]) for row in rows]
 
-    def moved(self, rows: Ranks, column: int, other: int) -> Ranks:
-        """Return the ranks with a column at the far side of another, wherever both are in a rank."""
+    def by_siblings(self, rows: Ranks) -> Ranks:
+        """Return the ranks with siblings together, and the columns of all else where they end."""
+        place = {name: float(at) for row in rows for at, name in enumerate(row)}
+        for row in self.siblings:
+            middle = sum(place[name] for name in row) / len(row)
+            place |= {name: middle + at / len(rows) / 1000 for at, name in enumerate(row)}
+        key = {self.columns[name]: place[name] for row in self.siblings for name in row}
+        for a, b in sorted(self.hops, key=lambda hop: hop[0][1], reverse=True):
+            if self.columns[b] in key:
+                key.setdefault(self.columns[a], key[self.columns[b]])
+        return [sorted(row, key=lambda name: key.get(self.columns[name], place[name])) for row in rows]
+
+    def moved(self, rows: Ranks, moving: Mapping[Name, int], column: int, other: int) -> Ranks:
+        """Return the ranks with what is `moving` of a column at the far side of another, wherever both are in a rank."""
 
         def beside(row: Sequence[Name]) -> Sequence[Name]:
-            places = {self.columns[name]: place for place, name in enumerate(row)}
-            if column not in places or other not in places:
+            here = next((place for place, name in enumerate(row) if moving[name] == column), None)
+            there = next((place for place, name in enumerate(row) if self.columns[name] == other), None)
+            if here is None or there is None or here == there:
                 return row
-            rest = [*row[: places[column]], *row[places[column] + 1 :]]
-            return [*rest[: places[other]], row[places[column]], *rest[places[other] :]]
+            rest = [*row[:here], *row[here + 1 :]]
+            return [*rest[:there], row[here], *rest[there:]]
 
         return [beside(row) for row in rows]
 
@@ -123,10 +144,21 @@ class Ordering:
         return [one for one in rows[0] if one in self.first] == [*self.first]
 
     def cost(self, rows: Ranks) -> tuple[int, ...]:
-        """Return how many wires cross; then how many blocks that are called the same are not in the recipe's order; then how many
-        of all blocks; then how far wires are from the middle of what they go past, and how many go around something.
+        """Return how far siblings are from standing together; then how many wires cross; then how many blocks that are called the
+        same are not in the recipe's order; then how many of all blocks; then how far wires are from the middle of what they go
+        past, and how many go around something.
         """
-        return self.crossings(rows), turned(rows, self.kin), self.inverted(rows), self.aside(rows), self.around(rows)
+        order = turned(rows, self.kin), self.inverted(rows)
+        return self.scattered(rows), self.crossings(rows), *order, self.aside(rows), self.around(rows)
+
+    def scattered(self, rows: Ranks) -> int:
+        """Return how many pairs of siblings are not in their order, and how many other blocks stand between some."""
+        found = 0
+        for several in self.siblings:
+            row = [one for one in rows[several[0][1]] if one in self.number]
+            places = [row.index(one) for one in several]
+            found += sum(a > b for a, b in combinations(places, 2)) + max(places) - min(places) + 1 - len(places)
+        return found
 
     def crossings(self, rows: Ranks) -> int:
         """Return how many wires between neighboring ranks cross."""
