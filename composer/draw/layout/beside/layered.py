@@ -9,8 +9,9 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeAlias
 
-from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Sink, told_shape
+from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, told_shape
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
+from composer.draw.geometry import Point
 from composer.draw.graphviz_programs import Missing, pure
 from composer.draw.layout.beside.borders import centered, passages_of
 from composer.draw.layout.beside.heights import STREAM, LevelWires, ranks
@@ -23,7 +24,7 @@ from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.ends.port_names import names_at_ends, names_below
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.narrow import in_lines
-from composer.draw.layout.outgoing_edges import room, sink_at
+from composer.draw.layout.outgoing_edges import mark_at, room, sink_at
 from composer.draw.layout.parallel_flows import FEW_BRANCHES
 from composer.draw.layout.spacing import LABEL_TOP
 from composer.draw.layout.spine import LayoutOptions
@@ -308,14 +309,14 @@ class _Items:
         fragment = self.lay(item, width, incoming, circle)
         if fragment.below:
             centered(fragment)
-        for sink in self.flow.sinks:
-            if sink.edges[0].source.path == path and _is_first(self.flow, sink.edges[0].source):
-                self.add_loss(fragment, sink, alone=path not in given)
+        body = fragment.height
+        self.add_losses(path, fragment, alone=path not in given)
         framed = isinstance(item, Group | OpenMixture)
         shape = told_shape(item) if self.options.shapes else ""
         after = item.after if isinstance(item, Leaf | Group | OpenMixture) else ""
         label = " · ".join(filter(None, (shape, after))) if path in given else ""
         one = RankNode(path, 0.0, fragment, label=label, circle=circle, framed=framed)
+        one.losses = fragment.height - body
         one.names = {} if circle else self.names(item)
         reads = {link.edge for link in self.links if link.target == path}
         ends = [(points[0], edge) for edge, points in fragment.ends.items() if edge in reads]
@@ -353,15 +354,32 @@ class _Items:
         named = names_at_ends(self.flow.edges_into(path), self.items)
         return names_below([link.edge for link in self.into(path)], named, self.options.typography)
 
-    def add_loss(self, fragment: Fragment, sink: Sink, *, alone: bool) -> None:
-        """Add a loss beside the way up from what gives its value, of which a wire to it forks off unless it is `alone`."""
-        high = room(sink, self.options.typography)
+    def add_losses(self, path: str, fragment: Fragment, *, alone: bool) -> None:
+        """Add the losses that read what an item gives, beside the way up from it: as a box where one reads it first; where one
+        reads it among several alike, by an arrow to its name.
+        """
+        for sink in self.flow.sinks:
+            first, *others = sink.edges
+            alike = [edge for edge in others if edge.port == first.port and _is_first(self.flow, edge.source)]
+            alike = alike if sink.leaf and _is_first(self.flow, first.source) else []
+            boxed = replace(sink, edges=tuple(edge for edge in sink.edges if edge not in alike))
+            high = room(boxed, self.options.typography)
+            if first.source.path == path and _is_first(self.flow, first.source):
+                sink_at(fragment, boxed, self.loss_start(fragment, high, alone=alone), self.options.typography)
+            for edge in alike:
+                if edge.source.path == path and sink.leaf:
+                    mark_at(fragment, edge, sink.leaf, self.loss_start(fragment, high, alone=alone), self.options.typography)
+
+    def loss_start(self, fragment: Fragment, high: float, *, alone: bool) -> tuple[Point, ...]:
+        """Return where a wire to a loss of a height forks off the way up from a fragment, which becomes higher by that, or the
+        way up itself where it is `alone`.
+        """
         y = min(fragment.top - LABEL_TOP, -fragment.height) - high / 2
         start = ((0.0, fragment.top), (0.0, y)) if alone else ((0.0, y),)
         if not alone:
             fragment.pieces.dots.append(Dot(0, y))
-        sink_at(fragment, sink, start, self.options.typography)
         fragment.height = high / 2 - y
+        return start
 
 
 def _straight(stream: Sequence[str], pair: tuple[str, str]) -> int:

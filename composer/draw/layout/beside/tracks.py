@@ -35,6 +35,8 @@ class RankNode:
     """Whether it is a merge, which wires reach from below and at both sides."""
     framed: bool = False
     """Whether a wire from below goes on inside of it."""
+    losses: float = 0.0
+    """How much higher it is by the losses above it."""
     enter: Mapping[DiagramEdge, float] = field(default_factory=dict)
     """How far from its middle wires go up that come in at a side."""
     leave: Mapping[str, float] = field(default_factory=dict)
@@ -45,6 +47,11 @@ class RankNode:
     """How far from its middle they go out above."""
     names: Mapping[DiagramEdge, float] = field(default_factory=dict)
     """How much room the names of values take that stand right of the wires which come in from below."""
+
+    @property
+    def body(self) -> float:
+        """How high the block is by itself."""
+        return self.fragment.height - self.losses if self.fragment is not None else 0.0
 
 
 @dataclass(frozen=True, slots=True)
