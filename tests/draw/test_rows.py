@@ -1,4 +1,4 @@
-"""Blocks of a frame that are parallel stand in one row, wherever what they read comes from, and whatever reads them."""
+"""Blocks that are parallel or alike stand in one row, wherever what they read comes from, and whatever reads them."""
 
 from __future__ import annotations
 
@@ -74,3 +74,35 @@ def test_a_block_with_starts_and_wires_back_at_its_left_begins_a_row() -> None:
     loops = [one for one in scene.wires if one.style == "loop" and one.target == "steps.write_head"]
     assert len(loops) == 2
     assert all(one.points[-2][0] < one.points[-1][0] == row[0].x for one in loops)
+
+
+def test_alike_blocks_that_one_block_reads_stand_in_a_row_in_its_order() -> None:
+    """The subnets of a pyramid, though some levels of it are made of others; none goes around the figure."""
+    scene = paper("retinanet")
+    rows = [[f"{head}{level}" for level in range(3, 8)] for head in ("class", "box")]
+    for row, joined in zip(rows, ("all_classes", "all_boxes"), strict=True):
+        assert in_a_row(boxes(scene, *row))
+        ends = [wire(scene, path, joined).points for path in row]
+        assert [points[-1][0] for points in ends] == sorted(points[-1][0] for points in ends)
+        assert all(len(points) <= 4 for points in ends)
+    assert in_a_row(boxes(scene, *rows[0], *rows[1]))
+
+
+def test_a_row_that_is_wider_than_a_page_has_its_texts_in_lines() -> None:
+    """All of it is equally high, and the figure is hardly wider than a page."""
+    scene = paper("retinanet")
+    row = boxes(scene, *(f"{head}{level}" for head in ("class", "box") for level in range(3, 8)))
+    assert len({box.height for box in row}) == 1
+    assert scene.width < 1700
+
+
+def test_a_loss_of_several_values_stands_at_each() -> None:
+    """As a box at the first, by its name at the others, all level; what gives the values is a row."""
+    scene = paper("hed")
+    sides = [f"side{number}" for number in range(1, 6)]
+    assert in_a_row(boxes(scene, *sides))
+    wires = [wire(scene, side, "losses.sides") for side in sides]
+    assert {one.style for one in wires} == {"loss"}
+    assert len({one.points[-1][1] for one in wires}) == 1
+    named = [one.text.text for one in scene.references if one.target == "losses.sides"]
+    assert sorted(named) == ["Sides loss"] * 4 + ["edges"]

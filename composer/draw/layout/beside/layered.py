@@ -40,6 +40,8 @@ MAX_ROW_WIDTH, ROW_GAP = 1150.0, 24.0
 """Of the widest rank whose boxes are all equally wide: a page without its margins; and the least distance between two of them."""
 MIN_LINED_WIDTH = 116.0
 """Of boxes of such a rank whose texts stand in several lines: a number of channels before and after has room."""
+NARROWER = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7)
+"""How much shorter the lines of such a box may be."""
 MUCH_WIDER = 1.1
 """What a row in the order of the recipe costs at most of the width without it."""
 MAX_WIDTH = 2400.0
@@ -232,7 +234,20 @@ class _Items:
             room = MAX_ROW_WIDTH * self.options.typography.scale - rest
             if alike and sum(self.width(leaves[path]) + ROW_GAP for path in alike) > room:
                 width = max(room / len(alike) - ROW_GAP, MIN_LINED_WIDTH * self.options.typography.scale)
-                found |= {path: in_lines(leaves[path], width, self.options.typography) for path in alike}
+                found |= self.lined({path: leaves[path] for path in alike}, width)
+        return found
+
+    def lined(self, leaves: Mapping[str, Leaf], width: float) -> dict[str, Leaf]:
+        """Return boxes with their texts in lines of a width; those with fewer lines than others have shorter ones, so that all
+        are equally high where that can be.
+        """
+        typography = self.options.typography
+        found = {path: in_lines(leaf, width, typography) for path, leaf in leaves.items()}
+        most = max(len(leaf.lines) for leaf in found.values())
+        for path, leaf in leaves.items():
+            narrower = (in_lines(leaf, width * share, typography) for share in NARROWER)
+            if len(found[path].lines) < most:
+                found[path] = next((one for one in narrower if len(one.lines) == most), found[path])
         return found
 
     def is_straight(self, a: str, b: str) -> bool:
