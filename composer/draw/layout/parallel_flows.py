@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from composer.draw.diagram import Branches, Flow, Group, Leaf, output_of
-from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.edges import DiagramEdge, Origin
 from composer.draw.geometry import Area, Point
 from composer.draw.layout.boxes import needed
 from composer.draw.layout.fragment import Fragment, moved, shift, straightened, stretch
@@ -187,8 +187,9 @@ def _level_last(item: Branches, columns: Sequence[Fragment]) -> None:
     """Stretch columns that end in blocks which say the same, so that these are level below the join."""
     alike: dict[tuple[str, tuple[str, ...]], list[tuple[Fragment, str]]] = {}
     for flow, one in zip(item.flows, columns, strict=True):
-        last = flow.items[-1]
-        if isinstance(last, Leaf) and len(flow.items) > 1 and flow.outlet == DiagramSource(output_of(last), flow.outlet.shape):
+        last, outlet = flow.items[-1], flow.outlet
+        alone = outlet is not None and outlet.origin == output_of(last) and not outlet.reference
+        if isinstance(last, Leaf) and len(flow.items) > 1 and alone:
             alike.setdefault((last.look.title, last.look.facts), []).append((one, last.about.path))
     for several in alike.values():
         high = max(one.height for one, _ in several)

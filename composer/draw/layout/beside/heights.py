@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from composer.draw.diagram import Flow, Leaf
-from composer.draw.edges import grouped
 from composer.draw.graphviz_programs import graphviz, pure
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, blocked
 from composer.draw.passes.layers import Fan, ItemLink, alike_sources
@@ -43,7 +42,7 @@ def _rows(flow: Flow, links: Sequence[ItemLink], rank: Mapping[str, int]) -> lis
         free = ends.isdisjoint(row) and row_of.keys().isdisjoint(row)
         if free and _is_ordered([(joined.get(a, a), joined.get(b, b)) for a, b in pairs]):
             row_of = joined
-    rows = grouped(row_of, row_of.__getitem__).values()
+    rows = [[path for path in row_of if row_of[path] == first] for first in dict.fromkeys(row_of.values())]
     return [row for row in rows if len({rank[path] for path in row}) > 1]
 
 
