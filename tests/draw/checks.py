@@ -13,6 +13,8 @@ EDGE = 2.0
 """Pixels that stay free along the border of the page."""
 TOUCH = 1.2
 """Half a line's width: so far things may reach into each other."""
+NAMED = 5.0
+"""From the end of a wire to the name of what it leads to, at most."""
 
 
 def texts(scene: Scene) -> list[Text]:
@@ -116,11 +118,13 @@ def borders(scene: Scene) -> Iterator[str]:
 
 
 def ends(scene: Scene) -> Iterator[str]:
-    """Yield every wire that ends elsewhere than at what it is said to lead to."""
+    """Yield every wire that ends elsewhere than at what it is said to lead to, or at the name of a loss."""
+    names = {(one.source, one.target): one.text.area.grown(NAMED) for one in scene.references if one.about.path == one.target}
     things = [(thing.about.path, thing.area.grown(TOUCH)) for thing in (*scene.boxes, *scene.merges, *scene.frames)]
     for wire in scene.wires:
         x, y = wire.points[-1]
         areas = [area for path, area in things if wire.target and lies_in(path, wire.target)]
+        areas += [names[wire.source, wire.target]] if areas and (wire.source, wire.target) in names else []
         if areas and not any(area.left <= x <= area.right and area.top <= y <= area.bottom for area in areas):
             yield f"{wire.source} → {wire.target} ends elsewhere"
 

@@ -231,7 +231,42 @@ def tied_pyramid(random: Random) -> Text:
         tie = ", tie: map0" if level and tied else ""
         graph.append(f"  map{level}: {{type: conv2d, out: 5, kernel_size: 3, padding: 1, in: p{level}{tie}}}")
         outputs.append(f"map{level}: map{level}")
-    return [f"inputs: {{{IMAGE}}}", "graph:", *graph, f"outputs: {{{', '.join(outputs)}}}"]
+    if random.random() < 0.5:
+        return [f"inputs: {{{IMAGE}}}", "graph:", *graph, f"outputs: {{{', '.join(outputs)}}}"]
+    return joined_heads(random, [line for line in graph if not line.startswith("  map")], depth)
+
+
+def joined_heads(random: Random, graph: Text, depth: int) -> Text:
+    """Return a pyramid with levels above its own, each made of the one below, and one or two heads of which those of all levels
+    are joined; these may have a loss each, which reads all of them or what joins them.
+    """
+    stage = "stages" if graph[0].startswith("  stages") else f"stage{depth - 1}"
+    further = random.randint(0, 2)
+    names = [f"p{level}" for level in range(depth)]
+    for number in range(further):
+        graph.append(f"  q{number}: {{type: conv2d, out: 16, kernel_size: 3, stride: 2, padding: 1, in: {stage}}}")
+        names.append(f"q{number}")
+        graph += maybe(random, f"  q{number}_relu: relu", share=0.5 if number + 1 < further else 0.0)
+        stage = f"q{number}_relu" if graph[-1].endswith("relu") else f"q{number}"
+    heads, losses, targets = ["boxes", "classes"][: random.randint(1, 2)], [], []
+    for head in heads:
+        own = [f"{head}_{name}" for name in names]
+        ties = [f", tie: {own[0]}" if place and random.random() < 0.5 else "" for place in range(len(own))]
+        graph += [f"  {one}: {{type: score, in: {name}{tie}}}" for one, name, tie in zip(own, names, ties, strict=True)]
+        random.shuffle(own)
+        graph.append(f"  {head}: {{type: concat, axis: -2, in: [{', '.join(own)}]}}")
+        scored = [head] if random.random() < 0.3 else own
+        graph += [f"  {one}_mean: {{type: mean, axis: -2, in: {one}}}" for one in scored]
+        targets.append(f'{head}_wanted: "float[batch, 5]?"')
+        several = ", ".join(f"{one}_mean" for one in scored)
+        losses.append(f"  {head}: {{type: mse, in: [{several}], target: {head}_wanted, reduction: sum}}")
+    conv = "{type: conv2d, out: 5, kernel_size: 3, padding: 1}"
+    return [
+        f"inputs: {{{', '.join([IMAGE, *targets])}}}",
+        *["blocks:", "  score:", '    inputs: {x: "float[batch, channels, height, width]"}', "    graph:", f"      conv: {conv}"],
+        '      flat: {type: rearrange, pattern: "b c h w -> b (h w) c"}',
+        *["graph:", *graph, f"outputs: {{{', '.join(f'{head}: {head}' for head in heads)}}}", "losses:", *losses],
+    ]
 
 
 def sum_of_passes(random: Random) -> Text:

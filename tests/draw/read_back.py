@@ -54,6 +54,8 @@ SKIP = re.compile(r" \+ skip$")
 PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?:,? (?:some )?frozen)?(?: parameters?)?")
 REACH = 4.0
 """Pixels between an arrowhead and what it leads to."""
+AT_NAME = 12.0
+"""Pixels between an arrowhead and where the name begins that it leads to."""
 IN_BRANCHES = re.compile(r" · | \+ shortcut | \| | → (?=\d+ × \d|[^\W\d])")
 """What stands between the blocks that a closed box names: in a row, around others, beside others and in a branch."""
 MAX_SWATCH = 10.0
@@ -149,8 +151,8 @@ class Picture:
     wires: list[DrawnWire]
     texts: list[tuple[float, float, str]]
     """What stands on the page by itself."""
-    references: list[tuple[float, float, str]] = field(default_factory=list)
-    """Where a wire begins with a name, and of what."""
+    references: list[tuple[float, float, str, str]] = field(default_factory=list)
+    """Where a wire begins or ends with a name, of what, and the name."""
     below: float = BELOW
     details: list[Place] = field(default_factory=list)
     """Where closed blocks are drawn from inside, beside the figure."""
@@ -197,7 +199,8 @@ def read(svg: str) -> Picture:
         elif "reference" in kinds:
             said = group.find(f"{SVG}text")
             assert said is not None
-            picture.references.append((float(said.get("x", "0")), float(said.get("y", "0")), group.get("data-id", "")))
+            at = float(said.get("x", "0")), float(said.get("y", "0"))
+            picture.references.append((*at, group.get("data-id", ""), said.text or ""))
         elif "frame" in kinds:
             layers = [
                 rectangle(one) for cells_of, is_small in zip(groups, small, strict=True) if not is_small for one in cells_of
@@ -242,7 +245,7 @@ def from_the_left(picture: Picture) -> Picture:
             for one in picture.wires
         ],
         [(*point(x, y), text) for x, y, text in picture.texts],
-        [(*point(x, y), path) for x, y, path in picture.references],
+        [(*point(x, y), path, name) for x, y, path, name in picture.references],
         BELOW_TURNED,
         [*map(place_of, picture.details)],
     )
@@ -755,13 +758,19 @@ def miscolored(frame: DrawnFrame, model: Model) -> Iterator[str]:
 
 
 def loose(picture: Picture) -> Iterator[str]:
-    """Yield every wire that does not lead from the box that it is said to come from, or has no arrowhead at that it leads to."""
+    """Yield every wire that does not lead from the box that it is said to come from, or has no arrowhead at that it leads to; a
+    loss may stand elsewhere, if its wire ends at what it is called.
+    """
+    titles = {box.path: box.lines[0] for box in picture.boxes if box.lines}
+    called = [(x, y, path) for x, y, path, name in picture.references if name == titles.get(path)]
     places = [(box.path, box.place) for box in picture.boxes]
     boxes = {path for path, _ in places} - {frame.path for frame in picture.frames}
     for wire in picture.wires:
         if wire.target in boxes and not wire.idle:
             if wire.tip is None:
                 yield f"{wire.source} → {wire.target}: there is no arrowhead"
+            elif any(path == wire.target and abs(x - wire.tip[0]) + abs(y - wire.tip[1]) < AT_NAME for x, y, path in called):
+                continue
             elif not any(one.touches(*wire.tip, REACH) for path, one in places if f"{path}.".startswith(f"{wire.target}.")):
                 yield f"{wire.source} → {wire.target}: the arrow ends elsewhere"
 

@@ -97,7 +97,7 @@ def started_elsewhere(picture: Picture) -> Iterator[str]:
         part = picture.part_of(x, y)
         at = [place for path, place in picture.of_part(places, part) if f"{path}.".startswith(f"{wire.source}.")]
         around = [place for path, place in picture.of_part(frames, part) if f"{wire.source}.".startswith(f"{path}.")]
-        names = [(left, top) for left, top, path in picture.references if path == wire.source]
+        names = [(left, top) for left, top, path, _ in picture.references if path == wire.source]
         named = any(abs(x - left) < BESIDE and abs(y - top) < BESIDE for left, top in names)
         if not (at or around) or named:
             continue

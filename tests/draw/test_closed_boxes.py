@@ -205,7 +205,9 @@ outputs: {y: mean}
 
 
 def test_passes_that_do_not_read_each_other_are_parallel() -> None:
-    """In the pill, in a closed box and in the head; what they share comes in from below, and no line ends at the upper border."""
+    """In the pill, in a closed box and in the head; what they share comes in from below, and what all of them give goes straight
+    up, as it is said there.
+    """
     recipe = composer.load(EXPERTS)
     figure, model = recipe.draw(), Model(recipe.program)
     (frame,) = figure.scene.frames
@@ -214,7 +216,11 @@ def test_passes_that_do_not_read_each_other_are_parallel() -> None:
     assert "5 parallel experts" in " ".join(text for *_, text in read(figure.svg()).texts)
     assert lines(EXPERTS, "experts", "overview")[0] == "5 parallel experts"
     wires = read(figure.svg()).wires
-    assert [wire.target for wire in wires if wire.source == "experts.relu"] == ["mean"]
+    assert [wire.target for wire in wires if wire.source == "experts.relu"] == ["experts"]
+    (up,) = (wire for wire in wires if wire.target == "mean")
+    assert up.source == "experts"
+    assert len({x for x, _ in up.corners}) == 1
+    assert "all 5 experts" in [text for *_, text in read(figure.svg()).texts]
     assert "experts.fc" in [wire.target for wire in wires if wire.tip is not None and wire.source in ("stem", "experts")]
     for there, planted in (("5 in parallel", "× 5"), ("5 in parallel", "4 in parallel")):
         assert [*lies(read(figure.svg().replace(there, planted)), model)], planted

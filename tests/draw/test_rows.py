@@ -1,4 +1,4 @@
-"""Blocks of a frame that are parallel stand in one row, wherever what they read comes from, and whatever reads them."""
+"""Blocks that are parallel or alike stand in one row, wherever what they read comes from, and whatever reads them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import composer
+from composer.draw.export.polylines import parting, rounded
 from composer.draw.scene import Box, Scene, WirePath
+from tests.draw.read_back import loose, read
 
 PAPERS = Path(__file__).parent / "papers"
 
@@ -74,3 +76,71 @@ def test_a_block_with_starts_and_wires_back_at_its_left_begins_a_row() -> None:
     loops = [one for one in scene.wires if one.style == "loop" and one.target == "steps.write_head"]
     assert len(loops) == 2
     assert all(one.points[-2][0] < one.points[-1][0] == row[0].x for one in loops)
+
+
+def test_alike_blocks_that_one_block_reads_stand_in_a_row_in_its_order() -> None:
+    """The subnets of a pyramid, though some levels of it are made of others; none goes around the figure."""
+    scene = paper("retinanet")
+    rows = [[f"{head}{level}" for level in range(3, 8)] for head in ("class", "box")]
+    for row, joined in zip(rows, ("all_classes", "all_boxes"), strict=True):
+        assert in_a_row(boxes(scene, *row))
+        ends = [wire(scene, path, joined).points for path in row]
+        assert [points[-1][0] for points in ends] == sorted(points[-1][0] for points in ends)
+        assert all(len(points) <= 4 for points in ends)
+    assert in_a_row(boxes(scene, *rows[0], *rows[1]))
+
+
+def test_a_row_that_is_wider_than_a_page_has_its_texts_in_lines() -> None:
+    """All of it is equally high, and the figure is hardly wider than a page."""
+    scene = paper("retinanet")
+    row = boxes(scene, *(f"{head}{level}" for head in ("class", "box") for level in range(3, 8)))
+    assert len({box.height for box in row}) == 1
+    assert scene.width < 1700
+
+
+def test_a_loss_of_several_values_stands_at_each() -> None:
+    """As a box at the first, by its name at the others, all level; what gives the values is a row."""
+    scene = paper("hed")
+    sides = [f"side{number}" for number in range(1, 6)]
+    assert in_a_row(boxes(scene, *sides))
+    wires = [wire(scene, side, "losses.sides") for side in sides]
+    assert {one.style for one in wires} == {"loss"}
+    assert len({one.points[-1][1] for one in wires}) == 1
+    named = [one.text.text for one in scene.references if one.target == "losses.sides"]
+    assert sorted(named) == ["Sides loss"] * 4 + ["edges"]
+
+
+def test_another_name_at_a_value_than_that_of_its_loss_is_found() -> None:
+    """In the picture, as one reads it."""
+    svg = composer.load(PAPERS / "hed.yaml").draw().svg()
+    assert [*loose(read(svg))] == []
+    before, name, after = svg.rpartition(">Sides loss<")
+    planted = f"{before}{name.replace('Sides', 'Fused')}{after}"
+    assert [*loose(read(planted))] == ["side5 → losses.sides: the arrow ends elsewhere"]
+
+
+def test_blocks_that_say_the_same_are_level_at_the_ends_of_columns() -> None:
+    """Though what is below them is not equally high."""
+    scene = paper("tensor_fusion")
+    row = boxes(scene, "z_l", "z_v", "z_a")
+    assert in_a_row(row)
+    assert all(len(wire(scene, box.about.path, "fusion").points) == 2 for box in row)
+
+
+def test_an_input_that_joins_a_row_goes_by_its_name_as_those_like_it() -> None:
+    """It is no trunk of the frame, whose wire would go around to the block that joins it."""
+    scene = paper("wide_and_deep")
+    named = [one.text for one in scene.references if one.target == "deep.features"]
+    assert [one.text for one in sorted(named, key=lambda one: one.y)] == [
+        f"{name} (input)" for name in ("age", "installs", "sessions")
+    ]
+    assert "age" not in [box.about.path for box in scene.boxes]
+    places = [one.place for one in scene.wires if one.target == "deep.features"]
+    assert sorted(map(int, places)) == [*range(1, 11)]
+
+
+def test_a_level_wire_that_parts_up_and_down_ends_in_its_dot() -> None:
+    """Both ways have a corner there that is not round."""
+    parted = parting([[(0, 0), (9, 0), (9, 9)], [(0, 0), (9, 0), (9, -9)], [(0, 5), (3, 5), (3, 9)]])
+    assert parted == {(9, 0)}
+    assert [type(step).__name__ for step in rounded([(0, 0), (9, 0), (9, 9)], parted).steps] == ["MoveTo", "LineBy", "LineBy"]

@@ -22,6 +22,7 @@ from composer.draw.build.pass_references import each_pass, resolve_previous_pass
 from composer.draw.build.single_passes import drawn_apart
 from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.value_sources import (
+    NO_STREAM,
     NodeSources,
     Sources,
     ValueSources,
@@ -31,6 +32,7 @@ from composer.draw.build.value_sources import (
     edge_into,
     edges_into,
     first_input,
+    joins_a_row,
     of_frame,
     only,
     places_of,
@@ -185,10 +187,12 @@ class DiagramBuilder:
         title = spoken(branch_name(path)) if part is None else spoken(part.kind)
         closed = shut or ((self.depth.level == "overview" or part is not None) and not holds_layers(node.graph))
         boxed = shut and self.depth.level == "full" and not self.depth.shows(path)  # which tells its blocks, and not their maps
+        open_ = not closed or self.depth.shows(path)
         stream = stream_of(node.graph)
+        stream = NO_STREAM if open_ and joins_a_row(node.graph, stream, given) else stream
         flow, ports = (self.at_level("block") if boxed else self).flow(node.graph, given, place, stream)
         self.names[path] = own_name(node, place)
-        if closed and not self.depth.shows(path):
+        if not open_:
             out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
         else:
             out.items.append(self.frame(node, title, place, flow))

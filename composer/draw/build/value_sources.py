@@ -18,6 +18,10 @@ Sources: TypeAlias = tuple[DiagramSource, ...]
 
 ORDERED = frozenset({"concat", "stack"})
 """Kinds of blocks of which the first value that they read means something else than the second."""
+NO_STREAM = "-"
+"""In place of the name of what goes up into a frame, where nothing does."""
+MIN_ROW = 3
+"""Values that are joined and stand side by side below the block that does so."""
 NO_PLACES: Mapping[DiagramSource, str] = MappingProxyType({})
 
 
@@ -162,6 +166,21 @@ def stream_of(graph: TypedGraph) -> str:
     ports = [one.rstrip("?*") for one in node.part.inputs] if isinstance(node, TypedBlock) else ports
     into = [wire for wire in wires_of(node.node) if wire.port == next(iter(ports), "")]
     return name if len(into) == 1 and [ref.node for ref in into[0].refs] == [name] else ""
+
+
+def joins_a_row(graph: TypedGraph, name: str, given: Mapping[str, Sources]) -> bool:
+    """Return whether an input of the model, as a graph is given it under a name, goes only into a block there that joins it with
+    a row of others, some of which are made in the graph.
+    """
+    own = given.get(name, ())
+    readers = [node for node in graph.nodes if any(ref.node == name for wire in wires_of(node.node) for ref in wire.refs)]
+    if len(own) != 1 or not own[0].is_model_input or len(readers) != 1 or any(ref.node == name for _, ref in graph.graph.outputs):
+        return False
+    (reader,) = readers
+    if not isinstance(reader, TypedBlock) or reader.part.kind not in ORDERED:
+        return False
+    joined = {ref.node for wire in wires_of(reader.node) for ref in wire.refs}
+    return len(joined) >= MIN_ROW and not joined.isdisjoint(graph.by_name)
 
 
 def read_once(ref: Ref, graph: TypedGraph) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from blocks.core.look import Cells, Curve, Hue, LoopIcon
@@ -25,8 +25,8 @@ from composer.draw.export.marks import (
     TextLine,
     tenth,
 )
-from composer.draw.export.polylines import arrowhead, curve, move_to, polyline, rounded, shortened
-from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
+from composer.draw.export.polylines import arrowhead, curve, move_to, parting, polyline, rounded, shortened
+from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Point, Swatch, Text
 from composer.draw.paths import belongs
 from composer.draw.scene import (
     DASHED,
@@ -96,7 +96,8 @@ class _Painter:
     def things(self, scene: Scene) -> Iterator[Mark]:
         """Yield what stands for the model."""
         yield from map(self.frame, scene.frames)
-        yield from map(self.wire, scene.wires)
+        sharp = parting(wire.points for wire in scene.wires)
+        yield from (self.wire(wire, sharp) for wire in scene.wires)
         yield from map(self.dot, scene.dots)
         yield from map(self.merge, scene.merges)
         yield from map(self.box, scene.boxes)
@@ -203,7 +204,7 @@ class _Painter:
 
     # -- wires
 
-    def wire(self, wire: WirePath) -> MarkGroup:
+    def wire(self, wire: WirePath, sharp: Collection[Point]) -> MarkGroup:
         color = Ink(wire_color(self.palette, wire.style))
         dash = (4.0, 3.0) if wire.style in DASHED else (2.0, 3.0) if wire.style in DOTTED else IN_SOME if wire.partial else ()
         fades = self.highlight and not (self.bright(wire.source) or self.bright(wire.target))
@@ -211,7 +212,7 @@ class _Painter:
         data = [("a", wire.source), ("b", wire.target)] if wire.source or wire.target else []
         data += [("port", wire.port)] if data and wire.port else []
         points = shortened(wire.points) if wire.arrow else wire.points
-        path = curve(points) if wire.curved else rounded(points)
+        path = curve(points) if wire.curved else rounded(points, sharp)
         marks = [MarkShape(path, None, self.stroke(color.color, WIDTHS[wire.style], dash))]
         marks += [MarkShape(arrowhead(wire.points), color)] if wire.arrow else []
         opacity = FADED if fades else IDLE if wire.style == "idle" else 1.0

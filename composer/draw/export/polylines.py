@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise, starmap
 from math import hypot
 
@@ -20,20 +20,34 @@ def polyline(points: Sequence[Point]) -> Path:
     return Path((move_to(points[0]), *starmap(line, pairwise(points))))
 
 
-def rounded(points: Sequence[Point]) -> Path:
-    """Return a line through points whose corners are round."""
-    return Path(tuple(_rounded(points)))
+def rounded(points: Sequence[Point], sharp: Collection[Point] = ()) -> Path:
+    """Return a line through points whose corners are round, but for those that are to be `sharp`."""
+    return Path(tuple(_rounded(points, sharp)))
 
 
-def _rounded(points: Sequence[Point]) -> Iterator[Step]:
+def _rounded(points: Sequence[Point], sharp: Collection[Point]) -> Iterator[Step]:
     yield move_to(points[0])
     at = points[0]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        if corner in sharp:
+            yield line(at, corner)
+            at = corner
+            continue
         a, b = _toward(corner, before), _toward(corner, after)
         yield line(at, a)
         yield QuadraticBy(between(a, corner), between(a, b))
         at = b
     yield line(at, points[-1])
+
+
+def parting(wires: Iterable[Sequence[Point]]) -> frozenset[Point]:
+    """Return where level wires part, one up and one down: as round corners, these would leave the dot there beside them."""
+    turns: dict[tuple[Point, bool], set[bool]] = {}
+    for points in wires:
+        for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+            if before[1] == corner[1] and corner[0] == after[0]:
+                turns.setdefault((corner, before[0] < corner[0]), set()).add(after[1] < corner[1])
+    return frozenset(corner for (corner, _), ways in turns.items() if len(ways) > 1)
 
 
 def move_to(point: Point) -> MoveTo:

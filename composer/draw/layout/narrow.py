@@ -81,5 +81,9 @@ def lines(role: Role, text: str, room: float, typography: Typography) -> Iterato
     def fits(line: str) -> bool:
         return typography.width(line, role) <= room
 
-    facts = [part for fact in text.split(" · ") for part in ([fact] if fits(fact) else wrapped(fact.split(" "), " ", fits))]
+    def words(fact: str) -> list[str]:
+        parts = re.split(r" (?=\()|(?<=\)) ", fact)  # what stands in brackets stays in one line
+        return [word for part in parts for word in ([part] if fits(part) else part.split(" "))]
+
+    facts = [part for fact in text.split(" · ") for part in ([fact] if fits(fact) else wrapped(words(fact), " ", fits))]
     return ((role, line) for line in wrapped(facts, " · ", fits) if line)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Item, Leaf, Sink
-from composer.draw.edges import DiagramSource, InnerOutput, NodeOutput, Origin, PassOutput, maker
+from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, NodeOutput, Origin, PassOutput, maker
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
@@ -206,3 +206,10 @@ def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], typography: T
         else:
             reach = max(reach, incoming_reference(found, edge, edge.named, side, at, ((far, at),), typography).reach(side))
     widen(found, side, reach)
+
+
+def mark_at(found: Fragment, edge: DiagramEdge, loss: Leaf, start: tuple[Point, ...], typography: Typography) -> None:
+    """Draw an arrow to the name of a loss that stands at another of the values that it reads."""
+    x, y = start[-1]
+    wire = WirePath(edge.source.path, loss.about.path, (*start, (x + SIDE_GAP, y)), edge.port, "loss")
+    widen(found, 1, outgoing_reference(found, wire, loss.look.title, loss.about.tip, typography).reach(1))

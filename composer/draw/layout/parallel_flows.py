@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import Branches, Flow, Group
+from composer.draw.diagram import Branches, Flow, Group, Leaf, output_of
 from composer.draw.edges import DiagramEdge, Origin
 from composer.draw.geometry import Area, Point
 from composer.draw.layout.boxes import needed
@@ -47,6 +47,8 @@ def side_by_side(
     columns = [lay(flow) for flow in item.flows]
     if item.join is None:
         _align_ends(columns)
+    else:
+        _level_last(item, columns)
     places, total = column_positions(columns)
     joined = [place for place, flow in zip(places, item.flows, strict=True) if flow.outlet is not None]
     alone = item.join is not None and len(joined) == 1  # beside it are values that nothing here reads
@@ -179,6 +181,31 @@ def _align(columns: Sequence[Fragment], boxes: Sequence[Sequence[Box]]) -> None:
         room = min((frame.area.top for frame in one.pieces.frames), default=0.0)
         if foot < room and foot > level:
             stretch(one, foot + 0.1, foot - level)
+
+
+def _level_last(item: Branches, columns: Sequence[Fragment]) -> None:
+    """Stretch columns that end in blocks which say the same, so that these are level below the join."""
+    alike: dict[tuple[str, tuple[str, ...]], list[tuple[Fragment, str]]] = {}
+    for flow, one in zip(item.flows, columns, strict=True):
+        last, outlet = flow.items[-1], flow.outlet
+        alone = outlet is not None and outlet.origin == output_of(last) and not outlet.reference
+        if isinstance(last, Leaf) and len(flow.items) > 1 and alone:
+            alike.setdefault((last.look.title, last.look.facts), []).append((one, last.about.path))
+    for several in alike.values():
+        high = max(one.height for one, _ in several)
+        for one, path in several:
+            foot = next((box.area.bottom for box in one.pieces.boxes if box.about.path == path), 0.0)
+            things = [*solid(one), *(frame.area for frame in one.pieces.frames)]
+            below = min((area.top for area in things if area.bottom > foot), default=0.0)
+            if one.height < high and foot < below:
+                _raise(one, foot + 0.1, high - one.height)
+
+
+def _raise(one: Fragment, y: float, by: float) -> None:
+    """Move everything of a column above a height further up, and where it goes out."""
+    stretch(one, y, by)
+    one.top -= by
+    one.out = tuple((x, old - by if old <= y else old) for x, old in one.out)
 
 
 def _is_end(box: Box, column: Fragment) -> bool:

@@ -11,6 +11,7 @@ from math import prod
 from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, NodeOutput, Origin, joined_inputs, joined_places
 from composer.draw.passes.layer_exits import PASS
+from composer.draw.passes.order import inner_edges
 from composer.draw.paths import lies_in
 
 MAX_LED = 8
@@ -36,7 +37,8 @@ def lead_out_of_frames(flow: Flow) -> Flow:
             names[edge] = holder
     per_name = Counter((edge.source.reference, edge.target, edge.port) for edge in names)
     led = {edge: _inner(edge.source, item) for edge, item in names.items()}
-    alone = _read_alone(flow, led)
+    above = _read_above(flow, led)
+    alone = _read_alone(flow, led) | above
     of_frame: dict[str, set[InnerOutput]] = {}
     for origin in led.values():
         of_frame.setdefault(origin.path, set()).add(origin)
@@ -50,7 +52,15 @@ def lead_out_of_frames(flow: Flow) -> Flow:
             return edge
         return edge.reading(replace(edge.source, origin=one, reference=""))
 
-    return flow.map_edges(wired).map_groups(lead_out_of_frames)
+    flow = flow.map_edges(wired).map_groups(lead_out_of_frames)
+    out = {one.path: one for one in above}
+    return flow.map_items(lambda item: _led_up(item, out[item.about.path]) if item.about.path in out else item)
+
+
+def _led_up(item: Item, given: InnerOutput) -> Item:
+    """Return a frame of whose passes something is read above it, which is said there."""
+    assert isinstance(item, Group)
+    return replace(item.map_flows(lambda inner: replace(inner, outlet=DiagramSource(given.made))), shape="", after=given.passes)
 
 
 def _holder(edge: DiagramEdge, items: Mapping[str, Item]) -> Item | None:
@@ -86,6 +96,22 @@ def _read_alone(flow: Flow, led: Mapping[DiagramEdge, InnerOutput]) -> set[Inner
     of_exits = {source.path for _, source in flow.exits}
     last = {origin for edge, origin in led.items() if edge.source.of_last_pass and origin.path not in of_exits}
     return {origin for origin in last if of_box.get(origin.path) == {origin}}
+
+
+def _read_above(flow: Flow, led: Mapping[DiagramEdge, InnerOutput]) -> set[InnerOutput]:
+    """Return what is all that is read of parallel passes: it goes on above their frame, as nothing else does."""
+    found: set[InnerOutput] = set()
+    ends = [source.path for _, source in flow.exits] + [edge.source.path for sink in flow.sinks for edge in sink.edges]
+    for path, item in flow.by_path.items():
+        given = {origin for origin in led.values() if origin.path == path}
+        if not (isinstance(item, Group) and item.parallel and len(given) == 1) or item.after:
+            continue
+        (inner,) = item.flows
+        others = [edge.source.path for one in flow.items if one is not item for edge in inner_edges(one)]
+        others += [edge.source.path for edge in flow.edges if edge not in led]
+        if inner.outlet is None and not inner.sinks and not any(lies_in(one, path) for one in (*ends, *others)):
+            found |= given
+    return found
 
 
 # -- values of several passes

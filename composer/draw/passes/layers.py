@@ -10,6 +10,9 @@ from composer.draw.edges import DiagramEdge, FrameInput
 from composer.draw.passes.order import inner_edges
 from composer.draw.paths import is_output
 
+MIN_ALIKE = 3
+"""Blocks that make a row: of two, one may stand where there is room."""
+
 
 @dataclass(frozen=True, slots=True)
 class ItemLink:
@@ -159,6 +162,14 @@ def fans(flow: Flow, links: Sequence[ItemLink], rank: Mapping[str, int]) -> Iter
                 alone = all(rank[other] != rank[hub] for other in others) if ways is gives else not others
                 if exactly and alone and len(row) > 1 and max(far[one] for one in row) <= 2 * min(far[one] for one in row):
                     yield Fan(hub, tuple(row))
+
+
+def alike_sources(flow: Flow, links: Sequence[ItemLink]) -> Iterator[tuple[str, ...]]:
+    """Yield at least three blocks that are called the same and that one item reads, for each item that reads such."""
+    read: dict[tuple[str, str], dict[str, None]] = {}
+    for link in links:
+        read.setdefault((link.target, _kind(flow.by_path[link.source])), {})[link.source] = None
+    yield from (tuple(row) for row in read.values() if len(row) >= MIN_ALIKE)
 
 
 def kin_of(flow: Flow, ordered: Sequence[str]) -> dict[str, tuple[str, int]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from composer.draw.diagram import Flow, Leaf
 from composer.draw.graphviz_programs import node_places
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, blocked
-from composer.draw.passes.layers import Fan, ItemLink
+from composer.draw.passes.layers import Fan, ItemLink, alike_sources
 from composer.draw.paths import is_output
 
 Pair = tuple[str, str]
@@ -22,9 +23,44 @@ what all of them begin and end with is in a row; and a level one. All others cou
 def ranks(
     flow: Flow, links: Sequence[ItemLink], weights: Mapping[Pair, int], level: Collection[Pair] = frozenset()
 ) -> dict[str, int]:
-    """Return how high each item stands: all wires together are as short as can be, inputs lowest, outputs highest; what is
-    `level` may be equally high.
+    """Return how high each item stands: all wires together are as short as can be, inputs lowest, outputs highest; alike items
+    that one block reads are equally high, and what is `level` may be so.
     """
+    found = _answer(flow, links, weights, level, ())
+    rows = _rows(flow, links, found)
+    return _answer(flow, links, weights, level, rows) if rows else found
+
+
+def _rows(flow: Flow, links: Sequence[ItemLink], rank: Mapping[str, int]) -> list[Sequence[str]]:
+    """Return alike items that one block reads, where they can be equally high and some are not."""
+    ends = {*inputs_of(flow)}
+    pairs = dict.fromkeys((link.source, link.target) for link in links)
+    row_of: dict[str, str] = {}
+    for row in alike_sources(flow, links):
+        joined = row_of | dict.fromkeys(row, row[0])
+        free = ends.isdisjoint(row) and row_of.keys().isdisjoint(row)
+        if free and _is_ordered([(joined.get(a, a), joined.get(b, b)) for a, b in pairs]):
+            row_of = joined
+    rows = [[path for path in row_of if row_of[path] == first] for first in dict.fromkeys(row_of.values())]
+    return [row for row in rows if len({rank[path] for path in row}) > 1]
+
+
+def _is_ordered(pairs: Iterable[Pair]) -> bool:
+    """Return whether no way leads from anything back to it."""
+    order = TopologicalSorter[str]()
+    for a, b in pairs:
+        order.add(b, a)
+    try:
+        order.prepare()
+    except CycleError:
+        return False
+    return True
+
+
+def _answer(
+    flow: Flow, links: Sequence[ItemLink], weights: Mapping[Pair, int], level: Collection[Pair], rows: Sequence[Sequence[str]]
+) -> dict[str, int]:
+    """Return how high Graphviz puts each item, those of a row equally high."""
     names = {path: f"n{number}" for number, path in enumerate(flow.by_path)}
     lines = [
         f"{names[a]} -> {names[b]} [" + (f"weight={LEVEL} minlen=0]" if (a, b) in level else f"weight={weights.get((a, b), 1)}]")
@@ -35,6 +71,7 @@ def ranks(
         "sink": [names[path] for path in names if is_output(path)],
     }
     lines += ["{rank=" + f"{key} {' '.join(several)}" + "}" for key, several in ends.items() if several]
+    lines += ["{rank=same " + " ".join(names[path] for path in row) + "}" for row in rows]
     head = 'node [shape=point width=0.1 height=0.1 fixedsize=true label=""] rankdir=BT splines=false'
     places = node_places("digraph { " + head + "; " + "; ".join([*names.values(), *lines]) + " }")
     heights = {name: y for name, (_, y) in places.items()}

@@ -9,8 +9,9 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeAlias
 
-from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Sink, told_shape
+from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, told_shape
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
+from composer.draw.geometry import Point
 from composer.draw.graphviz_programs import Missing, pure
 from composer.draw.layout.beside.borders import centered, passages_of
 from composer.draw.layout.beside.heights import STREAM, LevelWires, ranks
@@ -23,12 +24,14 @@ from composer.draw.layout.beside.wide_boxes import StreamLanes, wide_paths
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.ends.port_names import names_at_ends, names_below, said_at_end
 from composer.draw.layout.fragment import Fragment
-from composer.draw.layout.outgoing_edges import leads_up, room, sink_at
+from composer.draw.layout.narrow import in_lines
+from composer.draw.layout.outgoing_edges import leads_up, mark_at, room, sink_at
+from composer.draw.layout.parallel_flows import FEW_BRANCHES
 from composer.draw.layout.spacing import LABEL_TOP
 from composer.draw.layout.spine import LayoutOptions
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput
 from composer.draw.passes.heads import output_leaf
-from composer.draw.passes.layers import ItemLink, fans, forks_alike, kept_shapes, kin_of, links_of, streams
+from composer.draw.passes.layers import ItemLink, alike_sources, fans, forks_alike, kept_shapes, kin_of, links_of, streams
 from composer.draw.paths import is_output
 from composer.draw.scene import Dot
 
@@ -36,6 +39,10 @@ MIN_ITEMS, MAX_ITEMS = 8, 100
 """Items of a flow that is laid out so: one with fewer is seen at a glance in a column too."""
 MAX_ROW_WIDTH, ROW_GAP = 1150.0, 24.0
 """Of the widest rank whose boxes are all equally wide: a page without its margins; and the least distance between two of them."""
+MIN_LINED_WIDTH = 116.0
+"""Of boxes of such a rank whose texts stand in several lines: a number of channels before and after has room."""
+NARROWER = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7)
+"""How much shorter the lines of such a box may be."""
 MUCH_WIDER = 1.1
 """What a row in the order of the recipe costs at most of the width without it."""
 MAX_WIDTH = 2400.0
@@ -173,8 +180,11 @@ class _Items:
         self.across = wide_paths(flow, links)
         self.straight = {pair: _straight(one, pair) for one in self.streams for pair in pairwise(one)}
         self.rank = self.ranks()
+        self.items = {**self.items, **self.in_narrow_rows()}
         self.kin: Kin = {(path, self.rank[path]): one for path, one in kin_of(flow, ordered).items()}
         self.fans = [*fans(flow, self.links, self.rank)]
+        rows = [[(path, self.rank[path]) for path in row] for row in alike_sources(flow, links)]
+        self.siblings = [row for row in rows if len({rank for _, rank in row}) == 1]
 
     def in_lines(self, lines: Sequence[Sequence[str]], columns: ParallelStreams) -> _Items:
         """Return the items in other streams, which have columns of their own."""
@@ -219,6 +229,7 @@ class _Items:
             mirrored=mirrored,
             fans=self.fans,
             parallel=self.parallel,
+            siblings=self.siblings,
         )
 
     def lane_boxes(self) -> dict[str, float]:
@@ -255,6 +266,34 @@ class _Items:
                 for path, x in several.items():
                     whole[path].move_aside(x - (low + high) / 2)
                     whole[path].line = line
+        return found
+
+    def in_narrow_rows(self) -> dict[str, Leaf]:
+        """Return the boxes of rows that would be wider than a page: those of many that are alike, with their texts in lines."""
+        found: dict[str, Leaf] = {}
+        leaves = {path: item for path, item in self.items.items() if isinstance(item, Leaf) and not self.is_circle(item)}
+        for rank in {*self.rank.values()}:
+            row = [path for path in leaves if self.rank[path] == rank]
+            titles = Counter(leaves[path].look.title for path in row)
+            alike = [path for path in row if titles[leaves[path].look.title] > FEW_BRANCHES and not leaves[path].look.sides]
+            rest = sum(self.width(leaves[path]) + ROW_GAP for path in row if path not in alike)
+            room = MAX_ROW_WIDTH * self.options.typography.scale - rest
+            if alike and sum(self.width(leaves[path]) + ROW_GAP for path in alike) > room:
+                width = max(room / len(alike) - ROW_GAP, MIN_LINED_WIDTH * self.options.typography.scale)
+                found |= self.lined({path: leaves[path] for path in alike}, width)
+        return found
+
+    def lined(self, leaves: Mapping[str, Leaf], width: float) -> dict[str, Leaf]:
+        """Return boxes with their texts in lines of a width; those with fewer lines than others have shorter ones, so that all
+        are equally high where that can be.
+        """
+        typography = self.options.typography
+        found = {path: in_lines(leaf, width, typography) for path, leaf in leaves.items()}
+        most = max(len(leaf.lines) for leaf in found.values())
+        for path, leaf in leaves.items():
+            narrower = (in_lines(leaf, width * share, typography) for share in NARROWER)
+            if len(found[path].lines) < most:
+                found[path] = next((one for one in narrower if len(one.lines) == most), found[path])
         return found
 
     def is_straight(self, a: str, b: str) -> bool:
@@ -343,15 +382,15 @@ class _Items:
         fragment = self.lay(item, width, incoming, circle)
         if fragment.below:
             centered(fragment)
-        for sink in self.flow.sinks:
-            if sink.edges[0].source.path == path and _is_first(self.flow, sink.edges[0].source):
-                self.add_loss(fragment, sink, alone=path not in given)
+        body = fragment.height
+        self.add_losses(path, fragment, alone=path not in given)
         framed = isinstance(item, Group | OpenMixture)
         shape = told_shape(item) if self.options.shapes else ""
         after = item.after if isinstance(item, Leaf | Group | OpenMixture) else ""
         label = " · ".join(filter(None, (shape, after))) if path in given else ""
         one = RankNode(path, 0.0, fragment, label=label, circle=circle, framed=framed)
         one.first = item.gives if isinstance(item, Leaf) else ""
+        one.losses = fragment.height - body
         one.names = {} if circle else self.names(item)
         reads = {link.edge for link in self.links if link.target == path}
         ends = [(points[0], edge) for edge, points in fragment.ends.items() if edge in reads]
@@ -396,15 +435,32 @@ class _Items:
         """Return whether a stream has its name where it leaves a box that several go through."""
         return edge.source.path in self.across and edge.source.port.rpartition(".")[2] == edge.input
 
-    def add_loss(self, fragment: Fragment, sink: Sink, *, alone: bool) -> None:
-        """Add a loss beside the way up from what gives its value, of which a wire to it forks off unless it is `alone`."""
-        high = room(sink, self.options.typography)
+    def add_losses(self, path: str, fragment: Fragment, *, alone: bool) -> None:
+        """Add the losses that read what an item gives, beside the way up from it: as a box where one reads it first; where one
+        reads it among several alike, by an arrow to its name.
+        """
+        for sink in self.flow.sinks:
+            first, *others = sink.edges
+            alike = [edge for edge in others if edge.port == first.port and _is_first(self.flow, edge.source)]
+            alike = alike if sink.leaf and _is_first(self.flow, first.source) else []
+            boxed = replace(sink, edges=tuple(edge for edge in sink.edges if edge not in alike))
+            high = room(boxed, self.options.typography)
+            if first.source.path == path and _is_first(self.flow, first.source):
+                sink_at(fragment, boxed, self.loss_start(fragment, high, alone=alone), self.options.typography)
+            for edge in alike:
+                if edge.source.path == path and sink.leaf:
+                    mark_at(fragment, edge, sink.leaf, self.loss_start(fragment, high, alone=alone), self.options.typography)
+
+    def loss_start(self, fragment: Fragment, high: float, *, alone: bool) -> tuple[Point, ...]:
+        """Return where a wire to a loss of a height forks off the way up from a fragment, which becomes higher by that, or the
+        way up itself where it is `alone`.
+        """
         y = min(fragment.top - LABEL_TOP, -fragment.height) - high / 2
         start = ((0.0, fragment.top), (0.0, y)) if alone else ((0.0, y),)
         if not alone:
             fragment.pieces.dots.append(Dot(0, y))
-        sink_at(fragment, sink, start, self.options.typography)
         fragment.height = high / 2 - y
+        return start
 
 
 def _straight(stream: Sequence[str], pair: tuple[str, str]) -> int:

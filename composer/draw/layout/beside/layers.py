@@ -64,6 +64,8 @@ class Layers:
     fans: Sequence[Fan] = ()
     parallel: ParallelStreams | None = None
     """Where streams stand that have columns of their own; none where Graphviz is asked for the order."""
+    siblings: Sequence[Sequence[Name]] = ()
+    """Rows of alike blocks that one block reads, which stand together, in its order."""
     found: Fragment = field(default_factory=Fragment)
     nets: Mapping[str, str] = field(init=False)
     """Of each value, the block that gives it."""
@@ -127,15 +129,16 @@ class Layers:
     def put(self, rank: int, y: float, tops: dict[str, float]) -> float:
         """Put the blocks of a rank above a height, and note where each ends; return where all of them do."""
         blocks = [(one, one.fragment) for one in self.at(rank) if one.fragment]
-        high = max(fragment.height for _, fragment in blocks)
-        for one, fragment in blocks:
-            shift(fragment, one.x, y - (high - fragment.height) / 2)
+        high = max(one.body for one, _ in blocks)
+        feet = [y - (high - one.body) / 2 for one, _ in blocks]
+        for foot, (one, fragment) in zip(feet, blocks, strict=True):
+            shift(fragment, one.x, foot)
             self.found.pieces.take(fragment.pieces)
             self.found.ends |= {edge: points for edge, points in fragment.ends.items() if edge not in one.enter}
             self.found.left = max(self.found.left, fragment.left - one.x)
             self.found.right = max(self.found.right, fragment.right + one.x)
             tops[one.net] = fragment.top
-        return y - high
+        return min(foot - fragment.height for foot, (_, fragment) in zip(feet, blocks, strict=True))
 
     def ports(self, path: str) -> list[str]:
         """Return the second outputs of a block that are read by wires."""
@@ -234,6 +237,7 @@ class Layers:
             self.mirrored,
             self.fans,
             self.parallel,
+            self.siblings,
         ).place()
         if self.fork:
             self.rank_nodes[self.fork, 0].x = 0.0

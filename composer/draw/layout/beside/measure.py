@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.parallel_flows import solid
 from composer.draw.paths import is_output
 from composer.draw.scene import WirePath
 
-CROSSING, BEND, PAST, HUNDRED, NAMED, BROKEN = 4.0, 1.0, 1.0, 0.5, 3.0, 12.0
+CROSSING, BEND, PAST, HUNDRED, NAMED, BROKEN, TURNED = 4.0, 1.0, 1.0, 0.5, 3.0, 12.0, 4.0
 """What it costs that two wires cross, that one turns, that one goes past a block, and that one is 100 pixels long; that a name
-stands in place of a wire, and that what begins with a box stands above another, as if it came from that, or an output below one.
+stands in place of a wire, and that what begins with a box stands above another, as if it came from that, or an output below one;
+and that two values come in below a block in another order than it reads them.
 """
 CLEARLY = 0.85
 """What another drawing costs at most of what the usual one does."""
@@ -36,6 +37,8 @@ class Measure:
     """How many names stand in place of wires."""
     broken: int
     """How many boxes that no wire leads to stand above others, and how many of outputs below others."""
+    turned: int
+    """How many pairs of values come in below a block in another order than it reads them."""
     length: float
     """Of all wires, in pixels."""
     width: float
@@ -49,7 +52,7 @@ class Measure:
             min(max(self.width / PAGE_WIDTH, self.height / PAGE_HEIGHT), max(self.width / PAGE_HEIGHT, self.height / PAGE_WIDTH)),
         )
         followed = CROSSING * self.crossings + BEND * self.bends + PAST * self.past + HUNDRED * self.length / 100
-        return over * (followed + NAMED * self.named + BROKEN * self.broken)
+        return over * (followed + NAMED * self.named + BROKEN * self.broken + TURNED * self.turned)
 
 
 def measured(found: Fragment) -> Measure:
@@ -62,6 +65,7 @@ def measured(found: Fragment) -> Measure:
         sum(_past(found)),
         len(found.pieces.references),
         _broken(found),
+        _turned(wires),
         sum(abs(a[0] - b[0]) + abs(a[1] - b[1]) for _, a, b in dict.fromkeys(segments)),
         found.left + found.right,
         found.height,
@@ -106,6 +110,15 @@ def _broken(found: Fragment) -> int:
     last = [one.area for one in found.pieces.boxes if is_output(one.about.path)]
     above = sum(any(a.left < b.right and b.left < a.right and b.top > a.bottom for b in areas) for a in first)
     return above + sum(any(a.left < b.right and b.left < a.right and b.bottom < a.top for b in areas) for a in last)
+
+
+def _turned(wires: Sequence[WirePath]) -> int:
+    """Return how many pairs of values come in below a block in another order than it reads them."""
+    ends: dict[str, list[tuple[float, int]]] = {}
+    for wire in wires:
+        if wire.place.isdecimal() and wire.points[-1][0] == wire.points[-2][0]:
+            ends.setdefault(wire.target, []).append((wire.points[-1][0], int(wire.place)))
+    return sum(a > b for several in ends.values() for (_, a), (_, b) in combinations(sorted(several), 2))
 
 
 def clearer(usual: Fragment, other: Fragment, most: float = CLEARLY) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -17,6 +17,8 @@ Ranks: TypeAlias = Sequence[Sequence[Name]]
 """What stands in each rank, from the left."""
 Kin: TypeAlias = Mapping[Name, tuple[str, int]]
 """Of blocks, what each is called, and its place in the recipe."""
+NO_WIRE = -1
+"""In place of the number of a column, of what is no wire."""
 MAX_CHANGES = 60
 """How often an order is changed: each time it becomes better, so there is an end, and it is near."""
 
@@ -43,6 +45,8 @@ class Ordering:
     """What stands in the order of the recipe rather than all others."""
     ways: Mapping[Name, tuple[Name, Collection[Name]]] = field(default_factory=dict)
     """Of each value on its way through a rank, the block that it comes from and those that read it."""
+    siblings: Sequence[Sequence[Name]] = ()
+    """Rows of alike blocks that one block reads, which stand together, in its order."""
 
     @cached_property
     def hops_to(self) -> Mapping[int, Sequence[tuple[Name, Name]]]:
@@ -58,7 +62,14 @@ class Ordering:
         told = self.number, self.columns, self.ports, self.kin
         fans = tuple((wire, *fed) for wire, fed in self.fans.items())
         ways = tuple((wire, source, *readers) for wire, (source, readers) in self.ways.items())
-        return tuple(self.hops), tuple(self.first), fans, ways, *(tuple(each.items()) for each in told)
+        return (
+            tuple(self.hops),
+            tuple(self.first),
+            tuple(map(tuple, self.siblings)),
+            fans,
+            ways,
+            *(tuple(each.items()) for each in told),
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ordering) and self.key == other.key
@@ -110,7 +121,11 @@ class Ordering:
                 yield self.exchanged(rows, a, b)
                 yield self.columns_exchanged(rows, a, b)
         for one, other in permutations(self.outermost_first(), 2):
-            yield self.moved(rows, one, other)
+            yield self.moved(rows, self.columns, one, other)
+        if self.siblings:  # which keep their order where the wires to them take another
+            wires = {**self.columns, **dict.fromkeys(self.number, NO_WIRE)}
+            for one, other in product({*wires.values()} - {NO_WIRE}, {*self.columns.values()}):
+                yield self.moved(rows, wires, one, other)
 
     def outermost_first(self) -> list[int]:
         """Return the columns, those of wires alone before others, and of these the long ones first, which go around others."""
@@ -127,15 +142,28 @@ class Ordering:
             last.setdefault(self.columns[a], last.get(self.columns[b], 0))
         return [sorted(row, key=lambda one: last[self.columns[one]]) for row in rows]
 
-    def moved(self, rows: Ranks, column: int, other: int) -> Ranks:
-        """Return the ranks with a column at the far side of another, wherever both are in a rank."""
+    def by_siblings(self, rows: Ranks) -> Ranks:
+        """Return the ranks with siblings together, and the columns of all else where they end."""
+        place = {name: float(at) for row in rows for at, name in enumerate(row)}
+        for row in self.siblings:
+            middle = sum(place[name] for name in row) / len(row)
+            place |= {name: middle + at / len(rows) / 1000 for at, name in enumerate(row)}
+        key = {self.columns[name]: place[name] for row in self.siblings for name in row}
+        for a, b in sorted(self.hops, key=lambda hop: hop[0][1], reverse=True):
+            if self.columns[b] in key:
+                key.setdefault(self.columns[a], key[self.columns[b]])
+        return [sorted(row, key=lambda name: key.get(self.columns[name], place[name])) for row in rows]
+
+    def moved(self, rows: Ranks, moving: Mapping[Name, int], column: int, other: int) -> Ranks:
+        """Return the ranks with what is `moving` of a column at the far side of another, wherever both are in a rank."""
 
         def beside(row: Sequence[Name]) -> Sequence[Name]:
-            places = {self.columns[name]: place for place, name in enumerate(row)}
-            if column not in places or other not in places:
+            here = next((place for place, name in enumerate(row) if moving[name] == column), None)
+            there = next((place for place, name in enumerate(row) if self.columns[name] == other), None)
+            if here is None or there is None or here == there:
                 return row
-            rest = [*row[: places[column]], *row[places[column] + 1 :]]
-            return [*rest[: places[other]], row[places[column]], *rest[places[other] :]]
+            rest = [*row[:here], *row[here + 1 :]]
+            return [*rest[:there], row[here], *rest[there:]]
 
         return [beside(row) for row in rows]
 
@@ -167,12 +195,22 @@ class Ordering:
         return tuple(map(sum, zip(*(self.cost_at(rank, rows) for rank in range(len(rows))), strict=True)))
 
     def cost_at(self, rank: int, rows: Ranks) -> tuple[int, ...]:
-        """Return how many wires cross below a rank; then how many blocks in it that are called the same are not in the recipe's
-        order; then how many of all blocks; then how far wires are from the middle of what they go past, and how many go around
-        something.
+        """Return how far siblings in a rank are from standing together; then how many wires cross below it; then how many blocks
+        in it that are called the same are not in the recipe's order; then how many of all blocks; then how far wires are from
+        the middle of what they go past, and how many go around something.
         """
         row = rows[rank]
-        return self.crossings_below(rank, rows), turned([row], self.kin), self.inverted([row]), self.aside(row), self.around(row)
+        order = turned([row], self.kin), self.inverted([row])
+        return self.scattered(rank, row), self.crossings_below(rank, rows), *order, self.aside(row), self.around(row)
+
+    def scattered(self, rank: int, row: Sequence[Name]) -> int:
+        """Return how many pairs of siblings in a rank are not in their order, and how many other blocks stand between some."""
+        found = 0
+        numbered = [one for one in row if one in self.number]
+        for several in (each for each in self.siblings if each[0][1] == rank):
+            places = [numbered.index(one) for one in several]
+            found += sum(a > b for a, b in combinations(places, 2)) + max(places) - min(places) + 1 - len(places)
+        return found
 
     def crossings(self, rows: Ranks) -> int:
         """Return how many wires between neighboring ranks cross."""

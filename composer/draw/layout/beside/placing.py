@@ -48,6 +48,8 @@ class Placing:
     fans: Sequence[Fan]
     parallel: ParallelStreams | None
     """Where streams stand that have columns of their own; none where Graphviz is asked for the order."""
+    siblings: Sequence[Sequence[Name]]
+    """Rows of alike blocks that one block reads, which stand together, in its order."""
 
     def place(self) -> None:
         """Tell everything how far to the right it stands, the anchor on the spine."""
@@ -130,7 +132,7 @@ class Placing:
         fans = {wire: row for wire, row in rows if wire in self.rank_nodes}
         numbers = {name: number for number, name in enumerate([*inputs, *blocks])}
         ports = {(frame, other): beside for frame, other, beside, _ in self.passage_ports() if self.has_order(frame, other)}
-        return Ordering([*weights], numbers, columns, inputs, fans, ports, self.kin, self.ways())
+        return Ordering([*weights], numbers, columns, inputs, fans, ports, self.kin, self.ways(), self.siblings)
 
     def center(self, weights: Mapping[tuple[Name, Name], int], rows: Ranks) -> None:
         """Move what feeds or reads several blocks that are alike to their middle."""

@@ -37,6 +37,8 @@ class RankNode:
     """Whether it is a merge, which wires reach from below and at both sides."""
     framed: bool = False
     """Whether a wire from below goes on inside of it."""
+    losses: float = 0.0
+    """How much higher it is by the losses above it."""
     enter: Mapping[DiagramEdge, float] = field(default_factory=dict)
     """How far from its middle wires go up that come in at a side."""
     leave: Mapping[str, float] = field(default_factory=dict)
@@ -80,6 +82,11 @@ class RankNode:
     def goes_out(self, net: str) -> float | None:
         """Return how far from its middle a value goes out above; none where it is not one of several streams."""
         return self.above.get(net) if len(self.above) > 1 else self.tops.get(net)
+
+    @property
+    def body(self) -> float:
+        """How high the block is by itself."""
+        return self.fragment.height - self.losses if self.fragment is not None else 0.0
 
 
 @dataclass(frozen=True, slots=True)
