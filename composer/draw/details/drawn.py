@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from composer.draw.about import About
 from composer.draw.build.group_places import GroupPlace
 from composer.draw.build.levels import Depth
-from composer.draw.details.choice import Candidate, candidates, wanted
-from composer.draw.details.inside import BlockInside, inside_of
+from composer.draw.closing import boxes_inside
+from composer.draw.details.choice import TELLING, Candidate, candidates, is_small, wanted
+from composer.draw.details.inside import BlockInside, count_read, inside_of
 from composer.draw.details.placing import best_spot, covered
 from composer.draw.diagram import Flow
 from composer.draw.geometry import Area, Text
@@ -25,8 +26,6 @@ MAX_DETAILS = 3
 """Blocks that are drawn from inside beside a figure by itself: of more, a reader cannot tell what it is about."""
 RESIDUAL = 1
 """How far a chain with one residual connection is from a chain: its detail may only fill free room."""
-TELLING = 4
-"""How far from a chain a block is that a model is about, such as the step of a recurrence with all that it reads."""
 PAD, HEAD, LINE = 16.0, 40.0, 15.0
 """Between the border of a detail and its drawing; for its title; for the line below that."""
 
@@ -55,7 +54,7 @@ class Details:
         boxes, frames = list(scene.boxes), {frame.about.path for frame in scene.frames}
         tried: set[str] = set()
         while len(scene.details) < most:
-            found = wanted(candidates(self.groups(), {plain(box.about.path) for box in boxes}, frames), details)
+            found = wanted(candidates(self.groups(), {plain(box.about.path) for box in boxes}, frames, depth.closed), details)
             one = next((one for one in found if one.path not in tried), None)
             if one is None:
                 break
@@ -65,6 +64,18 @@ class Details:
                 frames.add(one.path)
                 boxes += scene.details[-1].inside.boxes
         return scene
+
+    def tells_all(self, scene: Scene, flow: Flow) -> bool:
+        """Return whether a drawing tells all that a diagram shows from inside: where one use of a block is closed, another one is
+        open, or it has a detail or a box that tells all.
+        """
+        inside = boxes_inside(flow)
+        shown = {path for one in scene.details for path in one.stands_for} | {frame.about.path for frame in scene.frames}
+        told = {one.block for one in self.groups() if one.path in shown}
+        closed = {plain(box.about.path) for box in scene.boxes}
+        return all(
+            one.block in told or is_small(one) for one in self.groups() if one.path in closed and inside[one.path] and one.block
+        )
 
     def missing(self, scene: Scene, details: Sequence[str]) -> tuple[str, ...]:
         """Return which of the named blocks have no detail in a drawing."""
@@ -76,7 +87,7 @@ class Details:
         """Return the names by which details of a drawing could be asked for that it has not, in the order of the data."""
         boxes = [box for one in scene.drawings for box in one.boxes]
         frames = {frame.about.path for one in scene.drawings for frame in one.frames}
-        found = candidates(self.groups(), {plain(box.about.path) for box in boxes}, frames)
+        found = candidates(self.groups(), {plain(box.about.path) for box in boxes}, frames, depth.closed)
         drawn = (one for one in found if self.with_detail(scene, boxes, flow, depth, one, limited=False) is not None)
         return tuple(self.missing(scene, [one.places[0].block or one.path for one in drawn]))
 
@@ -92,7 +103,7 @@ class Details:
         shown = [found for found in inside if found is not None and found.path in closed]
         if inside[0] is None or not shown:
             return None
-        chosen = min(shown, key=lambda found: found.merged)  # the first one whose inputs all differ
+        chosen = min(shown, key=lambda found: (found.merged, -count_read(around, found.path)))  # the first that shows most
         box = closed[chosen.path]
         title = title_of_box(box)
         same_title = {box.about.path for box in boxes if title_of_box(box) == title}
@@ -108,10 +119,13 @@ class Details:
         return placed if not limited or self.has_room(scene, placed, one) else None
 
     def has_room(self, scene: Scene, placed: Scene, one: Candidate) -> bool:
-        """Return whether a page has room for one more detail; most for the first one, if that is no larger than a figure."""
+        """Return whether a page has room for one more detail; most for the first one, if that is no larger than a figure, and
+        beside that for what else would stand open in the figure.
+        """
         detail = placed.details[-1]
-        tells = one.branching >= TELLING and not scene.details and self.size(detail.width, detail.height) <= self.limit
-        allowed = (self.first_limit if tells else self.limit) if one.branching > RESIDUAL else 1.0
+        tells = one.pulled_out if scene.details else one.branching >= TELLING
+        roomy = tells and self.size(detail.width, detail.height) <= self.limit
+        allowed = self.first_limit if roomy else self.limit if one.branching > RESIDUAL or one.pulled_out else 1.0
         return self.size(placed.width, placed.height) <= max(allowed, self.size(scene.width, scene.height))
 
     def placed(self, scene: Scene, whole: Fragment, inside: BlockInside, names: str, box: Box, alike: Sequence[str]) -> Scene:
