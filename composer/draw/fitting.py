@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import chain
 
 from composer.draw.build.group_places import GroupPlace
@@ -209,17 +208,24 @@ def all_or_none(
         return None
     blocks = closed_blocks(attempts.groups(), found.depth).values()
 
-    @cache
+    tried: list[Attempt] = []
+
     def at(depth: Depth) -> Attempt:
         flow = attempts.diagram(depth)
-        return Attempt(depth, flow, draw(flow))
+        again = next((one for one in tried if one.flow == flow), None)  # a model without mixtures is the same with these closed
+        if again is None:
+            tried.append(Attempt(depth, flow, draw(flow)))
+        return again or tried[-1]
 
-    least = replace(found.depth, closed=found.depth.closed.union(*blocks))
-    depths = [replace(less, opened=least.opened, closed=least.closed) for less in (whole.depth, *smaller_depths(whole.depth))]
+    best = at(replace(found.depth, closed=found.depth.closed.union(*blocks)))
+    if over(best.scene) > limit:
+        return best
+    closed, opened = best.depth.closed, best.depth.opened
+    depths = [replace(less, opened=opened, closed=closed) for less in (whole.depth, *smaller_depths(whole.depth))]
     within_page = ((at(less), 1.0) for less in depths if less.layers and less.nested)
     allowed = ((at(less), limit) for less in depths)
-    best = next((one for one, room in chain(within_page, allowed) if over(one.scene) <= room), None) or at(least)
-    for paths in blocks:
+    best = next((one for one, room in chain(within_page, allowed) if over(one.scene) <= room), best)
+    for paths in blocks if over(best.scene) <= 1 else ():
         more = at(replace(best.depth, closed=best.depth.closed - paths))
         best = more if over(more.scene) <= 1 else best
     return best

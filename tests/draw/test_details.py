@@ -17,9 +17,11 @@ from composer.draw import fitting
 from composer.draw.build.group_places import branching, group_places, repeat_places
 from composer.draw.build.group_places import contents as contents_of
 from composer.draw.details.drawn import title_of_box
+from composer.draw.details.placing import GAP, best_spot, best_spots
 from composer.draw.export.formats import NotDrawn
 from composer.draw.figure import Figure
 from composer.draw.fitting import MAX_DETAILS_EXCESS, MAX_TELLING_EXCESS, pages
+from composer.draw.geometry import Area
 from composer.draw.links import LinkGraph
 from composer.draw.paths import plain
 from composer.draw.scene import Detail, Scene
@@ -348,3 +350,23 @@ def test_passes_of_a_stack_do_not_make_a_chain_branch() -> None:
     subnet = contents_of(next(one.node for one in places if one.block == "subnet"))
     assert subnet is not None
     assert branching(subnet) == 0
+
+
+def test_several_details_are_placed_together() -> None:
+    """Below a wide drawing side by side, though the first one alone would make the page smaller at its right."""
+    page, extents = Area(0, 0, 1264, 980), [(356.0, 879.0), (456.0, 743.0)]
+    box = Area(600, 600, 700, 640)
+    assert best_spot([page], page, *extents[0], box, pages)[0] == page.right + GAP
+    first, second = best_spots([page], page, extents, [box, box], pages)
+    assert min(first.top, second.top) >= page.bottom + GAP
+    assert max(first.right, second.right) <= page.right
+    assert not first.meets(second)
+
+
+def test_details_fill_the_room_beside_a_column() -> None:
+    """Two at its right and a wide one below."""
+    figure = composer.load("uvit").draw()
+    assert len(figure.scene.details) == 3
+    assert faults(figure.scene) == []
+    filled = sum(one.width * one.height for one in figure.scene.details)
+    assert filled > 0.4 * figure.scene.width * figure.scene.height
