@@ -370,3 +370,14 @@ def test_details_fill_the_room_beside_a_column() -> None:
     assert faults(figure.scene) == []
     filled = sum(one.width * one.height for one in figure.scene.details)
     assert filled > 0.4 * figure.scene.width * figure.scene.height
+
+
+@pytest.mark.parametrize("name", ["pointnet", "vq_vae"])
+def test_details_of_what_a_small_page_has_no_room_for_are_sound(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closed repeats too, with level wires between the blocks that all else stands on."""
+    monkeypatch.setattr(fitting, "MAX_PAGE_WIDTH", 900.0)
+    monkeypatch.setattr(fitting, "MAX_PAGE_HEIGHT", 1100.0)
+    recipe = paper(name)
+    scene = recipe.draw().scene
+    assert scene.details
+    assert [*faults(scene), *unlike(recipe, scene), *unread(recipe.program, scene)] == []
