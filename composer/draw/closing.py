@@ -32,6 +32,21 @@ def repeated_groups(flow: Flow, groups: Sequence[GroupPlace], depth: Depth) -> f
     return frozenset(closed)
 
 
+def partly_closed(flow: Flow, groups: Sequence[GroupPlace], depth: Depth) -> bool:
+    """Return whether some uses of a block of the recipe are closed to fit a page and others stand open."""
+    inside, closed = boxes_inside(flow), closed_blocks(groups, depth)
+    return any(inside[one.path] and one.block in closed and not depth.shows(one.path) for one in groups)
+
+
+def closed_blocks(groups: Sequence[GroupPlace], depth: Depth) -> dict[str, frozenset[str]]:
+    """Return the paths of all uses of each block of the recipe of which some are closed to fit a page, by its name."""
+    found: dict[str, list[str]] = {}
+    for one in groups:
+        if one.block:
+            found.setdefault(one.block, []).append(one.path)
+    return {block: frozenset(paths) for block, paths in found.items() if not depth.closed.isdisjoint(paths)}
+
+
 def closing_order(flow: Flow, groups: Sequence[GroupPlace], depth: Depth, share: float = MAX_SHARE) -> list[str]:
     """Return the paths of what else may be closed: first what holds no other group, then what has most boxes, the last first;
     what has more than a share of all boxes may not.

@@ -28,7 +28,16 @@ from composer.draw.diagram import Flow
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
 from composer.draw.export.views import Redraw
-from composer.draw.fitting import MAX_DETAILS_EXCESS, MAX_TELLING_EXCESS, Attempts, excess_of, fit_to_page, fit_to_paper, pages
+from composer.draw.fitting import (
+    MAX_DETAILS_EXCESS,
+    MAX_TELLING_EXCESS,
+    Attempt,
+    Attempts,
+    excess_of,
+    fit_to_page,
+    fit_to_paper,
+    pages,
+)
 from composer.draw.formula_lines import with_formula_lines
 from composer.draw.layout.page import MARGIN, NARROW_MARGIN
 from composer.draw.layout.wrapped import NoColumnEnd
@@ -218,6 +227,7 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
         tuple(options["break_after"]),
         options["direction"],
         cache(lambda: group_places(model.program.root)),
+        details=shows_details(level, options),
     )
     begin, deep = flow, depth
     if fitted is not None:
@@ -232,7 +242,7 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
     details = [one for one in options["details"] if one not in (AUTO, NONE)]
     undetailed: tuple[str, ...] = tuple(details)
     others: tuple[str, ...] = ()
-    if shows_details(level, options):
+    if attempts.details:
         made = Details(
             attempts.diagram,
             cache(lambda: (*attempts.groups(), *repeat_places(model.program.root))),
@@ -242,7 +252,7 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
             typography,
             options["shapes"],
         )
-        scene = made.beside(scene, found.flow, found.depth, details)
+        found, scene = with_details(made, found, details)
         undetailed = made.missing(scene, details)
         others = made.possible(scene, found.flow, found.depth) if undetailed else ()
     if options["engine"] == "dot":
@@ -281,6 +291,16 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
     at = partial(reopened, folded(model.program) if unroll is True else model, again, found.depth if alike else None)
     bright, theme = tuple(options["highlight"]), options["theme"]
     return Figure(scene, model, level, at, theme, width, bright, coloring, closed, inside, undetailed, others, excess)
+
+
+def with_details(made: Details, found: Attempt, details: Sequence[str]) -> tuple[Attempt, Scene]:
+    """Return a drawing with its details: all uses of a block are closed or none, if what this closes has a detail."""
+    alike = found.alike
+    if alike is not None:
+        scene = made.beside(alike.scene, alike.flow, alike.depth, details)
+        if made.tells_all(scene, found.flow):
+            return alike, scene
+    return found, made.beside(found.scene, found.flow, found.depth, details)
 
 
 def shows_details(level: Level, options: Options) -> bool:

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from composer.draw.build.group_places import GroupPlace
 from composer.draw.build.levels import LEVELS, Depth, Level
-from composer.draw.closing import MAX_SHARE, WORTH, closing_order, fewest_closed, repeated_groups
+from composer.draw.closing import (
+    MAX_SHARE,
+    WORTH,
+    closed_blocks,
+    closing_order,
+    fewest_closed,
+    partly_closed,
+    repeated_groups,
+)
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Titles
 from composer.draw.layout.ends.places import with_places
 from composer.draw.layout.page import narrow_page, page
@@ -66,6 +75,8 @@ class Attempts:
     """Where the stream runs to."""
     groups: Callable[[], Sequence[GroupPlace]] = tuple
     """Where groups stand in the model, looked for where a drawing is too large."""
+    details: bool = False
+    """Whether closed blocks may be drawn from inside beside the figure."""
 
     def on_page(self, flow: Flow, high: float | None = None) -> Scene:
         """Return the usual drawing of a diagram, its column wrapped where that is higher."""
@@ -84,6 +95,8 @@ class Attempt:
     depth: Depth
     flow: Flow
     scene: Scene
+    alike: Attempt | None = None
+    """The same with all uses of a block closed, where only some are."""
 
 
 def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth, *, less: bool = True) -> Attempt:
@@ -121,7 +134,8 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth, *, less: bool = Tr
         opened = draw(opened_flow)
         if over(opened) <= SUBJECT_FACTOR * max(1.0, over(found.scene)):
             few, found = SUBJECT_FACTOR, Attempt(shown, opened_flow, opened)
-    return with_fewer_groups(attempts, found, draw, over, few)
+    fitted = with_fewer_groups(attempts, found, draw, over, few)
+    return replace(fitted, alike=all_or_none(attempts, whole, fitted, draw, over, few)) if attempts.details else fitted
 
 
 def with_less(
@@ -179,6 +193,42 @@ def with_fewer_groups(
     flow = attempts.diagram(replace(fewer.depth, layers=True, nested=True))
     opened = Attempt(fewer.depth, flow, draw(flow))
     return opened if over(opened.scene) <= limit else fewer
+
+
+def all_or_none(
+    attempts: Attempts,
+    whole: Attempt,
+    found: Attempt,
+    draw: Callable[[Flow], Scene],
+    over: Callable[[Scene], float],
+    limit: float,
+) -> Attempt | None:
+    """Return a drawing in which all uses of a block are closed or none, as much open as fits; none where it is so already."""
+    if not found.depth.closed or not partly_closed(found.flow, attempts.groups(), found.depth):
+        return None
+    blocks = closed_blocks(attempts.groups(), found.depth).values()
+
+    tried: list[Attempt] = []
+
+    def at(depth: Depth) -> Attempt:
+        flow = attempts.diagram(depth)
+        again = next((one for one in tried if one.flow == flow), None)  # a model without mixtures is the same with these closed
+        if again is None:
+            tried.append(Attempt(depth, flow, draw(flow)))
+        return again or tried[-1]
+
+    best = at(replace(found.depth, closed=found.depth.closed.union(*blocks)))
+    if over(best.scene) > limit:
+        return best
+    closed, opened = best.depth.closed, best.depth.opened
+    depths = [replace(less, opened=opened, closed=closed) for less in (whole.depth, *smaller_depths(whole.depth))]
+    within_page = ((at(less), 1.0) for less in depths if less.layers and less.nested)
+    allowed = ((at(less), limit) for less in depths)
+    best = next((one for one, room in chain(within_page, allowed) if over(one.scene) <= room), best)
+    for paths in blocks if over(best.scene) <= 1 else ():
+        more = at(replace(best.depth, closed=best.depth.closed - paths))
+        best = more if over(more.scene) <= 1 else best
+    return best
 
 
 def subject_of(flow: Flow) -> str:

@@ -73,17 +73,44 @@ SERIES = """\
 
 
 def test_of_groups_that_are_alike_the_first_stays_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With its repeats, where that is enough; the others say what is in them, and the option that opens them."""
+    """With its repeats, where that is enough and no detail is drawn; the others say what is in them, and the option that opens
+    them.
+    """
     path = recipe(tmp_path, SERIES, tall_part())
-    figure = composer.load(path).draw()
+    figure = composer.load(path).draw(details=["none"])
     assert {"one", "one.layers"} <= frames(figure)
     assert {"two", "three"} <= boxes(figure).keys()
     assert "shared with one" in boxes(figure)["three"]
     assert figure.closed == ("two", "three")
     assert figure.excess <= MAX_EXCESS
-    assert main(["draw", str(path), "-o", str(tmp_path / "a.svg")]) == 0
+    assert main(["draw", str(path), "--details", "none", "-o", str(tmp_path / "a.svg")]) == 0
     assert "closed to fit a page: two, three (`--open two --open three`" in capsys.readouterr().err
     assert "three" in frames(composer.load(path).draw(open=["three"]))
+
+
+def test_uses_of_a_block_are_closed_all_or_none(tmp_path: Path) -> None:
+    """With a detail of the first, though it is a chain: no use looks like another block."""
+    figure = composer.load(recipe(tmp_path, SERIES, tall_part())).draw()
+    assert {"one", "two", "three"} <= boxes(figure).keys()
+    assert [(one.about.path, one.stands_for) for one in figure.scene.details] == [("one", ("one", "two", "three"))]
+    assert "one.layers" in {frame.about.path for frame in figure.scene.details[0].inside.frames}
+    assert figure.closed == ()
+
+
+def test_what_a_page_has_no_detail_of_stays_open_once(tmp_path: Path) -> None:
+    """No figure is poorer for having all uses of a block closed."""
+    more = chain("falnrfalfrnlaafrnfalrrfnlafanrlnffaral")
+    figure = composer.load(recipe(tmp_path, SERIES, tall_part() + more)).draw()
+    assert figure.scene.details == ()
+    assert "one" in frames(figure)
+
+
+def test_only_as_many_blocks_are_closed_as_make_a_figure_fit() -> None:
+    """Where all transforms of PointNet are boxes, its stacks of layers stand open."""
+    figure = composer.load(Path(__file__).parent / "papers/pointnet.yaml").draw()
+    assert {"input_transform", "feature_transform"} <= boxes(figure).keys()
+    assert {"mlp1", "mlp2"} <= frames(figure)
+    assert figure.closed == ()
 
 
 def test_in_full_detail_boxes_tell_the_blocks_of_what_is_closed(tmp_path: Path) -> None:

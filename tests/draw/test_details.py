@@ -14,11 +14,14 @@ import composer
 from composer.cli import main
 from composer.diagnostics import RecipeError
 from composer.draw import fitting
-from composer.draw.build.group_places import group_places, repeat_places
+from composer.draw.build.group_places import branching, group_places, repeat_places
+from composer.draw.build.group_places import contents as contents_of
 from composer.draw.details.drawn import title_of_box
+from composer.draw.details.placing import GAP, best_spot, best_spots
 from composer.draw.export.formats import NotDrawn
 from composer.draw.figure import Figure
 from composer.draw.fitting import MAX_DETAILS_EXCESS, MAX_TELLING_EXCESS, pages
+from composer.draw.geometry import Area
 from composer.draw.links import LinkGraph
 from composer.draw.paths import plain
 from composer.draw.scene import Detail, Scene
@@ -217,7 +220,7 @@ def named(scene: Scene) -> dict[str, set[str]]:
 def test_what_a_detail_of_a_repeat_reads_around_it_is_there() -> None:
     """Each lookup of RAFT's update reads a level of the pyramid beside it; none reads another, so that all stand side by side."""
     recipe = paper("raft")
-    (detail,) = recipe.draw().scene.details
+    detail = recipe.draw().scene.details[0]
     assert detail.stands_for == ("updates",)
     read_by = named(detail.inside)
     assert [read_by[f"updates.look{number}"] for number in range(4)] == [{f"level{number}"} for number in range(4)]
@@ -229,7 +232,7 @@ def test_what_a_detail_of_a_repeat_reads_around_it_is_there() -> None:
 def test_a_value_that_a_detail_leaves_out_is_found() -> None:
     """By holding it against the model."""
     recipe = paper("raft")
-    scene = recipe.draw().scene
+    scene = recipe.draw(details=["updates"]).scene
     (detail,) = scene.details
     less = [wire for wire in detail.inside.wires if wire.source != "inputs/updates.level2"]
     untold = replace(scene, details=(replace(detail, inside=replace(detail.inside, wires=tuple(less))),))
@@ -258,9 +261,9 @@ def test_a_repeat_of_streams_is_drawn_as_one_pass() -> None:
 
 
 def test_the_block_that_a_model_is_about_may_fill_a_second_page() -> None:
-    """One that is far from a chain, which is drawn first; others may not."""
+    """One that is far from a chain, which is drawn first; beside it that of what would else stand open, and no others."""
     figures = [paper(name).draw().scene for name in ("raft", "neural_turing_machine")]
-    assert [[one.about.path for one in scene.details] for scene in figures] == [["updates"], ["steps.write_head"]]
+    assert [[one.about.path for one in scene.details] for scene in figures] == [["updates", "encode_first"], ["steps.write_head"]]
     assert all(MAX_DETAILS_EXCESS < pages(scene.width, scene.height) <= MAX_TELLING_EXCESS for scene in figures)
 
 
@@ -332,3 +335,49 @@ def test_a_detail_names_its_place_where_a_closed_block_of_its_kind_is_another() 
     said = {one.texts[0].text: [text.text for text in one.texts[1:]] for one in scene.details}
     assert said["Res block"] == ["as in middle.res1"]
     assert said["Spatial Transformer"] == []
+
+
+def test_a_detail_is_of_the_use_of_which_most_is_read() -> None:
+    """What only a loss reads of one of two transforms is an output of this one."""
+    (detail,) = paper("pointnet").draw().scene.details
+    assert [text.text for text in detail.texts] == ["Transform", "as in feature_transform"]
+    assert {"outputs/feature_transform.crooked", "outputs/feature_transform.x"} <= {box.about.path for box in detail.inside.boxes}
+
+
+def test_passes_of_a_stack_do_not_make_a_chain_branch() -> None:
+    """Each of them reads the one before."""
+    places = group_places(folded(paper("retinanet").program).program.root)
+    subnet = contents_of(next(one.node for one in places if one.block == "subnet"))
+    assert subnet is not None
+    assert branching(subnet) == 0
+
+
+def test_several_details_are_placed_together() -> None:
+    """Below a wide drawing side by side, though the first one alone would make the page smaller at its right."""
+    page, extents = Area(0, 0, 1264, 980), [(356.0, 879.0), (456.0, 743.0)]
+    box = Area(600, 600, 700, 640)
+    assert best_spot([page], page, *extents[0], box, pages)[0] == page.right + GAP
+    first, second = best_spots([page], page, extents, [box, box], pages)
+    assert min(first.top, second.top) >= page.bottom + GAP
+    assert max(first.right, second.right) <= page.right
+    assert not first.meets(second)
+
+
+def test_details_fill_the_room_beside_a_column() -> None:
+    """Two at its right and a wide one below."""
+    figure = composer.load("uvit").draw()
+    assert len(figure.scene.details) == 3
+    assert faults(figure.scene) == []
+    filled = sum(one.width * one.height for one in figure.scene.details)
+    assert filled > 0.4 * figure.scene.width * figure.scene.height
+
+
+@pytest.mark.parametrize("name", ["pointnet", "vq_vae"])
+def test_details_of_what_a_small_page_has_no_room_for_are_sound(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closed repeats too, with level wires between the blocks that all else stands on."""
+    monkeypatch.setattr(fitting, "MAX_PAGE_WIDTH", 900.0)
+    monkeypatch.setattr(fitting, "MAX_PAGE_HEIGHT", 1100.0)
+    recipe = paper(name)
+    scene = recipe.draw().scene
+    assert scene.details
+    assert [*faults(scene), *unlike(recipe, scene), *unread(recipe.program, scene)] == []

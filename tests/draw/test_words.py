@@ -25,7 +25,7 @@ from composer.draw.paths import above, belongs, lies_in
 from composer.draw.wording import printable, shape
 from composer.graph.parameters import parameters
 from composer.graph.passes.roll_layers.roll_layers import folded
-from tests.draw.cases import FORMS
+from tests.draw.cases import FORMS, PAPERS
 from tests.draw.flows import flow
 
 
@@ -203,6 +203,8 @@ graph:
   both: {type: add, in: [one, other]}
 """
 """Two towers of the same weights: four layers."""
+HEADS = {"raft": ["12 updates"], "stylegan": ["8 resolutions"], "planet": [], "latent_diffusion": []}
+"""What the heads of papers count: no stack that is little of the model, and none of which each pass is a box."""
 
 
 @pytest.mark.parametrize(
@@ -218,6 +220,7 @@ graph:
         ("early_exit", ["32 layers", "31 parallel exits"]),
         ("transformer", ["6 + 6 layers"]),
         (TWINS, ["4 layers"]),
+        *((str(next(path for path in PAPERS if path.stem == name)), said) for name, said in HEADS.items()),
     ],
 )
 def test_passes_are_counted_by_the_words_of_their_author(recipe: str, said: list[str]) -> None:

@@ -8,6 +8,7 @@ from typing import TypeGuard
 
 from composer.draw.paths import plain
 from composer.graph.anatomy import TYPED, Region, regions, wires_of
+from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.visit import Fold, Inside, Visit, every_node, every_pass, walk
 
@@ -93,9 +94,15 @@ def branching(graph: TypedGraph) -> int:
 
 
 def _parts(graph: TypedGraph) -> int:
-    read = sum(len(wire.refs) for node in graph.nodes for wire in wires_of(node.node))
+    read = sum(len(_read_outside(node)) for node in graph.nodes)
     inputs, outputs = len(graph.graph.inputs), len(graph.graph.outputs)
     return read - (inputs + len(graph.nodes)) + 1 + max(0, inputs - 1) + outputs - 1
+
+
+def _read_outside(node: TypedNode) -> list[tuple[str, Ref]]:
+    """Return what a node reads at which of its ports; of the passes of a repeat, what none of these makes, once."""
+    read = [(wire.port, ref) for wire in wires_of(node.node) for ref in wire.refs if ref.node != node.name]
+    return [*dict.fromkeys(read)] if isinstance(node, TypedRepeat) else read
 
 
 def _is_dissolved(node: TypedNode) -> TypeGuard[TypedGroup]:

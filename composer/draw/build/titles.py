@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from blocks.core import grouped, spoken
@@ -14,6 +15,7 @@ from composer.draw.build.descriptions import described
 from composer.draw.build.parallel_passes import is_parallel
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.repeats import LAYERS, SERIES, pass_name
+from composer.draw.build.single_passes import drawn_apart
 from composer.draw.build.walks import by_place, outside_repeats, vocabulary_inputs
 from composer.draw.diagram import Titles
 from composer.draw.paths import above, lies_in, plain
@@ -21,7 +23,7 @@ from composer.draw.wording import printable, shape
 from composer.graph.anatomy import Region
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
-from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
 from composer.graph.visit import Visit, every_node, walk
 from composer.language.wording import counted
 
@@ -29,6 +31,8 @@ MAX_NAME_WORDS = 3
 """Words of a name."""
 OTHER_NAME = re.compile(r"^(?!(?:[Aa]n?|[Tt]he) )(?:.* )?[^\W\d_]+-?[A-Z\d]")
 """What has a word with another capital or a digit, `mBART`, `GPT-2`, `wav2vec 2.0`, `Multilingual T5`, and no article."""
+STACK_SHARE = 1 / 3
+"""Of what a model computes with, how much stacks are whose layers its head counts: smaller ones tell no depth of it."""
 BF16_BYTES = 2
 """Bytes of a number."""
 
@@ -94,10 +98,13 @@ def facts(model: RolledProgram) -> tuple[str, ...]:
 def stacks(model: RolledProgram, counts: ParameterCounts) -> list[str]:
     """Return how many layers a stack has, and what else passes are called: `12 layers`, `3 hops`, `3 stacks × 4 blocks`; of an
     encoder and its decoder `6 + 6 layers`, and of stages how often these use one block. What is repeated inside of a layer does
-    not count, nor does a stack all of whose parameters are another stack's, and one layer is no stack.
+    not count, nor does a stack all of whose parameters are another stack's, nor one that is little of the model or of which each
+    pass is a box; and one layer is no stack.
     """
     written = {plain(one.name) for one in model.written}
     walked = (visit for visit in walk(model.program.root, _outside_layers) if not visit.in_slot)
+    apart = drawn_apart(model.program.root, lambda _: False)
+    walked = (visit for visit in walked if apart.isdisjoint(above(plain(visit.path))))
     repeats = {visit.path: visit.node for visit in walked if isinstance(visit.node, TypedRepeat)}
     found = {path: node for path, node in repeats.items() if counts.owned.get(path) or not any(counts.partners.get(path, ()))}
     within: dict[str, list[TypedRepeat]] = {}
@@ -109,8 +116,11 @@ def stacks(model: RolledProgram, counts: ParameterCounts) -> list[str]:
             within[around].append(node)
     lengths: dict[str, dict[str, list[int]]] = {}
     said: dict[str, str] = {}
+    large = large_stacks(model.program, {path: found[path] for path in within}, counts)
     for path, inner in within.items():
         outer, name = found[path], layer_name(found[path])
+        if name not in large and not is_parallel(outer):
+            continue
         each = [len(node.passes) for node in inner]
         if block := used_in_each(outer, inner):
             said[name] = f"{counted(len(outer.passes), name)} · {counted(*block)}"
@@ -123,6 +133,20 @@ def stacks(model: RolledProgram, counts: ParameterCounts) -> list[str]:
         else:
             lengths.setdefault(name, {})[plain(path)] = [len(outer.passes)]
     return [*filter(None, (in_stacks(name, many) for name, many in lengths.items())), *said.values()]
+
+
+def large_stacks(program: TypedProgram, stacks: Mapping[str, TypedRepeat], counts: ParameterCounts) -> set[str]:
+    """Return the names of the layers of stacks that are much of a model by the parameters that it computes with, those of passes
+    that share them as often as they are used; stacks of one name count together.
+    """
+    again = {path: counts.owned.get(path, 0) * (len(one.passes) - 1) for path, one in stacks.items() if one.node.share}
+    tables = (visit for visit in walk(program.root, _outside_layers) if isinstance(visit.node, TypedBlock))
+    looked_up = counts.total(one.path for one in tables if isinstance(one.node, TypedBlock) and one.node.part.vocab_field)
+    used: Counter[str] = Counter()
+    for path, one in stacks.items():
+        used[layer_name(one)] += counts.owned.get(path, 0) + again.get(path, 0)
+    total = counts.owned.get("", 0) - looked_up + sum(again.values())
+    return {name for name, number in used.items() if number >= STACK_SHARE * total}
 
 
 def in_stacks(name: str, lengths: Mapping[str, Sequence[int]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from composer.draw.build.group_places import GroupPlace, branching, contents
 
 MIN_NODES = 3
 """Nodes of a block from which on it is worth a detail of its own."""
+TELLING = 4
+"""How far from a chain a block is that a model is about, such as the step of a recurrence with all that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +20,8 @@ class Candidate:
 
     places: tuple[GroupPlace, ...]
     """In the order of the data."""
+    pulled_out: bool = False
+    """Whether several uses of the block that they are of are closed to fit a page: a detail tells what these would in place."""
 
     @property
     def path(self) -> str:
@@ -32,23 +37,43 @@ class Candidate:
     def branching(self) -> int:
         """How much of it is no chain; 0 where it is so small that its box tells all."""
         graph = contents(self.places[0].node)
-        return branching(graph) if graph is not None and len(graph.nodes) >= MIN_NODES else 0
+        return 0 if graph is None or is_small(self.places[0]) else branching(graph)
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The smaller, the more it is worth a detail: the block that the model is about, what the page has no room for in its
+        place, and then what is least like a chain.
+        """
+        return 0 if self.branching >= TELLING else 1 if self.pulled_out else 2, -self.branching
 
 
-def candidates(groups: Sequence[GroupPlace], boxes: Collection[str], frames: Collection[str]) -> Iterator[Candidate]:
-    """Yield the closed blocks of a drawing, given the paths of its boxes and of its frames, that stand open nowhere in it."""
+def is_small(place: GroupPlace) -> bool:
+    """Return whether a block has so few nodes that its box tells all."""
+    graph = contents(place.node)
+    return graph is None or len(graph.nodes) < MIN_NODES
+
+
+def candidates(
+    groups: Sequence[GroupPlace], boxes: Collection[str], frames: Collection[str], closed: Collection[str] = ()
+) -> Iterator[Candidate]:
+    """Yield the closed blocks of a drawing, given the paths of its boxes and of its frames, that stand open nowhere in it; some
+    are `closed` to fit a page.
+    """
     opened = {one.form for one in groups if one.path in frames}
+    uses = Counter(one.block for one in groups if one.block and one.path in closed)
     alike: dict[object, list[GroupPlace]] = {}
     for one in groups:
         if one.path in boxes and one.form not in opened:
             alike.setdefault(one.form, []).append(one)
-    return (Candidate(tuple(places)) for places in alike.values())
+    return (Candidate(tuple(places), uses[places[0].block] > 1) for places in alike.values())
 
 
 def wanted(found: Iterable[Candidate], details: Sequence[str]) -> list[Candidate]:
-    """Return those that a figure shows, what comes first first: the named ones in their order, or what is least like a chain."""
+    """Return those that a figure shows, what comes first first: the named ones in their order, or what is worth it most."""
     if not details:
-        worth = [one for one in found if one.branching > 0]
-        return sorted(worth, key=lambda one: -one.branching)
+        return sorted(
+            (one for one in found if one.branching > 0 or (one.pulled_out and not is_small(one.places[0]))),
+            key=lambda one: one.rank,
+        )
     every = list(found)
     return [one for name in details for one in every if name in one.names]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from composer.draw.about import About
 from composer.draw.build.group_places import GroupPlace
 from composer.draw.build.levels import Depth
-from composer.draw.details.choice import Candidate, candidates, wanted
-from composer.draw.details.inside import BlockInside, inside_of
-from composer.draw.details.placing import best_spot, covered
+from composer.draw.closing import boxes_inside
+from composer.draw.details.choice import TELLING, Candidate, candidates, is_small, wanted
+from composer.draw.details.inside import BlockInside, count_read, inside_of
+from composer.draw.details.placing import best_spot, best_spots, covered
 from composer.draw.diagram import Flow
 from composer.draw.geometry import Area, Text
 from composer.draw.layout.ends.places import tell_places
@@ -25,8 +26,8 @@ MAX_DETAILS = 3
 """Blocks that are drawn from inside beside a figure by itself: of more, a reader cannot tell what it is about."""
 RESIDUAL = 1
 """How far a chain with one residual connection is from a chain: its detail may only fill free room."""
-TELLING = 4
-"""How far from a chain a block is that a model is about, such as the step of a recurrence with all that it reads."""
+MIN_TOGETHER, WORTH_MOVING = 2, 0.95
+"""Details from which on they are placed together, and how much of a page that must leave: else each is near its box."""
 PAD, HEAD, LINE = 16.0, 40.0, 15.0
 """Between the border of a detail and its drawing; for its title; for the line below that."""
 
@@ -51,11 +52,11 @@ class Details:
         """Return a drawing with details of the blocks that are closed in it: those that are named; where none is, those that are
         worth it, as long as the page has room.
         """
-        most = len(details) or MAX_DETAILS
+        alone, most = scene, len(details) or MAX_DETAILS
         boxes, frames = list(scene.boxes), {frame.about.path for frame in scene.frames}
         tried: set[str] = set()
         while len(scene.details) < most:
-            found = wanted(candidates(self.groups(), {plain(box.about.path) for box in boxes}, frames), details)
+            found = wanted(candidates(self.groups(), {plain(box.about.path) for box in boxes}, frames, depth.closed), details)
             one = next((one for one in found if one.path not in tried), None)
             if one is None:
                 break
@@ -64,7 +65,39 @@ class Details:
                 scene = made
                 frames.add(one.path)
                 boxes += scene.details[-1].inside.boxes
-        return scene
+        return self.together(alone, scene, {plain(box.about.path): box.area for box in reversed(boxes)})
+
+    def together(self, alone: Scene, scene: Scene, boxes: Mapping[str, Area]) -> Scene:
+        """Return a drawing with its details placed together, where that makes the page smaller than one after the other; given
+        the drawing alone and where the boxes are that details are of.
+        """
+        if len(scene.details) < MIN_TOGETHER:
+            return scene
+        taken, page = free_page(alone)
+        extents = [(one.width, one.height) for one in scene.details]
+        near = [boxes[plain(one.about.path)] for one in scene.details]
+        found = best_spots(taken, page, extents, near, self.with_margin)
+        moved = tuple(at_place(one, area) for one, area in zip(scene.details, found, strict=True))
+        better = enlarged(replace(alone, details=moved))
+        sizes = [self.size(one.width, one.height) for one in (better, scene)]
+        less = better.width * better.height < WORTH_MOVING * scene.width * scene.height
+        return better if less and sizes[0] <= sizes[1] else scene
+
+    def with_margin(self, right: float, bottom: float) -> float:
+        """Return the size of a page on which everything ends at the right and at the bottom there."""
+        return self.size(right + MARGIN, bottom + MARGIN)
+
+    def tells_all(self, scene: Scene, flow: Flow) -> bool:
+        """Return whether a drawing tells all that a diagram shows from inside: where one use of a block is closed, another one is
+        open, or it has a detail or a box that tells all.
+        """
+        inside = boxes_inside(flow)
+        shown = {path for one in scene.details for path in one.stands_for} | {frame.about.path for frame in scene.frames}
+        told = {one.block for one in self.groups() if one.path in shown}
+        closed = {plain(box.about.path) for box in scene.boxes}
+        return all(
+            one.block in told or is_small(one) for one in self.groups() if one.path in closed and inside[one.path] and one.block
+        )
 
     def missing(self, scene: Scene, details: Sequence[str]) -> tuple[str, ...]:
         """Return which of the named blocks have no detail in a drawing."""
@@ -76,7 +109,7 @@ class Details:
         """Return the names by which details of a drawing could be asked for that it has not, in the order of the data."""
         boxes = [box for one in scene.drawings for box in one.boxes]
         frames = {frame.about.path for one in scene.drawings for frame in one.frames}
-        found = candidates(self.groups(), {plain(box.about.path) for box in boxes}, frames)
+        found = candidates(self.groups(), {plain(box.about.path) for box in boxes}, frames, depth.closed)
         drawn = (one for one in found if self.with_detail(scene, boxes, flow, depth, one, limited=False) is not None)
         return tuple(self.missing(scene, [one.places[0].block or one.path for one in drawn]))
 
@@ -92,7 +125,7 @@ class Details:
         shown = [found for found in inside if found is not None and found.path in closed]
         if inside[0] is None or not shown:
             return None
-        chosen = min(shown, key=lambda found: found.merged)  # the first one whose inputs all differ
+        chosen = min(shown, key=lambda found: (found.merged, -count_read(around, found.path)))  # the first that shows most
         box = closed[chosen.path]
         title = title_of_box(box)
         same_title = {box.about.path for box in boxes if title_of_box(box) == title}
@@ -108,10 +141,13 @@ class Details:
         return placed if not limited or self.has_room(scene, placed, one) else None
 
     def has_room(self, scene: Scene, placed: Scene, one: Candidate) -> bool:
-        """Return whether a page has room for one more detail; most for the first one, if that is no larger than a figure."""
+        """Return whether a page has room for one more detail; most for the first one, if that is no larger than a figure, and
+        beside that for what else would stand open in the figure.
+        """
         detail = placed.details[-1]
-        tells = one.branching >= TELLING and not scene.details and self.size(detail.width, detail.height) <= self.limit
-        allowed = (self.first_limit if tells else self.limit) if one.branching > RESIDUAL else 1.0
+        tells = one.pulled_out if scene.details else one.branching >= TELLING
+        roomy = tells and self.size(detail.width, detail.height) <= self.limit
+        allowed = self.first_limit if roomy else self.limit if one.branching > RESIDUAL or one.pulled_out else 1.0
         return self.size(placed.width, placed.height) <= max(allowed, self.size(scene.width, scene.height))
 
     def placed(self, scene: Scene, whole: Fragment, inside: BlockInside, names: str, box: Box, alike: Sequence[str]) -> Scene:
@@ -126,23 +162,55 @@ class Details:
         head = HEAD + (LINE if names else 0)
         width = max(right - left, *(text.area.right for text in said)) + 2 * PAD
         height = low - high + head + PAD
-        pieces = Pieces(list(scene.frames), list(scene.wires), [], list(scene.boxes), list(scene.merges), list(scene.references))
-        taken = covered(pieces, [text.area for text in scene.texts] + [one.area for one in scene.details])
-        top = max((text.area.bottom for text in scene.texts if text.role in ("heading", "facts")), default=0.0) + MARGIN
-        page = Area(MARGIN, top, scene.width - MARGIN, scene.height - MARGIN)
-        x, y = best_spot(taken, page, width, height, box.area, lambda right, low: self.size(right + MARGIN, low + MARGIN))
+        taken, page = free_page(scene)
+        x, y = best_spot(taken, page, width, height, box.area, self.with_margin)
         moved = Pieces()
         moved.take(whole.pieces, x + PAD - left, y + head - high)
         texts = tuple(text.moved(x + PAD, y) for text in said)
         about = About(inside.path, f"{title} from inside" + (f", {names}" if names else ""), box.about.lines)
         drawing = named(moved, inside.path, title, x + width, y + height)
         detail = Detail(about, tuple(alike), x, y, width, height, texts, drawing)
-        return replace(
-            scene,
-            width=max(scene.width, x + width + MARGIN),
-            height=max(scene.height, y + height + MARGIN),
-            details=(*scene.details, detail),
-        )
+        return enlarged(replace(scene, details=(*scene.details, detail)))
+
+
+def free_page(scene: Scene) -> tuple[list[Area], Area]:
+    """Return what a drawing covers, with its details, and the page below its head."""
+    pieces = Pieces(list(scene.frames), list(scene.wires), [], list(scene.boxes), list(scene.merges), list(scene.references))
+    taken = covered(pieces, [text.area for text in scene.texts] + [one.area for one in scene.details])
+    top = max((text.area.bottom for text in scene.texts if text.role in ("heading", "facts")), default=0.0) + MARGIN
+    return taken, Area(MARGIN, top, scene.width - MARGIN, scene.height - MARGIN)
+
+
+def enlarged(scene: Scene) -> Scene:
+    """Return a drawing with room for its details."""
+    width = max(scene.width, *(one.area.right + MARGIN for one in scene.details))
+    return replace(scene, width=width, height=max(scene.height, *(one.area.bottom + MARGIN for one in scene.details)))
+
+
+def at_place(detail: Detail, place: Area) -> Detail:
+    """Return a detail moved to a place."""
+    dx, dy, old = place.left - detail.x, place.top - detail.y, detail.inside
+    pieces = Pieces()
+    pieces.take(
+        Pieces([*old.frames], [*old.wires], [*old.dots], [*old.boxes], [*old.merges], [*old.references], [*old.texts]), dx, dy
+    )
+    texts = tuple(text.moved(dx, dy) for text in detail.texts)
+    inside = with_pieces(replace(old, width=place.right, height=place.bottom), pieces)
+    return replace(detail, x=place.left, y=place.top, texts=texts, inside=inside)
+
+
+def with_pieces(scene: Scene, pieces: Pieces) -> Scene:
+    """Return a drawing of some pieces."""
+    return replace(
+        scene,
+        texts=tuple(pieces.texts),
+        frames=tuple(pieces.frames),
+        wires=tuple(pieces.wires),
+        dots=tuple(pieces.dots),
+        boxes=tuple(pieces.boxes),
+        merges=tuple(pieces.merges),
+        references=tuple(pieces.references),
+    )
 
 
 def title_of_box(box: Box) -> str:
@@ -160,15 +228,13 @@ def named(pieces: Pieces, block: str, title: str, width: float, height: float) -
         tip = re.sub(f"^the model's input (?:{INPUTS})?", f"{title}'s input ", old.tip)
         return replace(old, path=path(old.path), tip=re.sub("^the model's", f"{title}'s", tip))
 
-    return Scene(
-        title,
-        width,
-        height,
-        tuple(pieces.texts),
-        tuple(pieces.frames),
-        tuple(replace(one, source=path(one.source), target=path(one.target)) for one in pieces.wires),
-        tuple(pieces.dots),
-        tuple(replace(one, about=about(one.about)) for one in pieces.boxes),
-        tuple(pieces.merges),
-        tuple(replace(one, source=path(one.source), target=path(one.target)) for one in pieces.references),
+    own = Pieces(
+        pieces.frames,
+        [replace(one, source=path(one.source), target=path(one.target)) for one in pieces.wires],
+        pieces.dots,
+        [replace(one, about=about(one.about)) for one in pieces.boxes],
+        pieces.merges,
+        [replace(one, source=path(one.source), target=path(one.target)) for one in pieces.references],
+        pieces.texts,
     )
+    return with_pieces(Scene(title, width, height, ()), own)

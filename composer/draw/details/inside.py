@@ -147,6 +147,11 @@ def given_by(around: Flow, path: str) -> Iterator[tuple[str, DiagramSource]]:
             yield (OUTPUT if source.path == path else source.path.rpartition(".")[2]), source
 
 
+def count_read(around: Flow, path: str) -> int:
+    """Return how many values are read of a closed block in a diagram."""
+    return len({source.origin for flow in flows_of(around) for _, source in given_by(flow, path)})
+
+
 def by_itself(group: Group, flow: Flow, exits: Sequence[tuple[str, DiagramSource]], ports: Mapping[Origin, str]) -> BlockInside:
     """Return a flow as a diagram of its own, with inputs in place of what is around the block and with what it gives."""
     path = group.about.path

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import reduce
 from math import ceil
 
 from composer.draw.geometry import Area, Point
@@ -10,6 +12,8 @@ from composer.draw.layout.fragment import Fragment, Pieces, areas
 
 GAP = 28.0
 """Between a detail and everything else."""
+WAYS = 6
+"""In how many ways each of several details is placed to find how all of them fill a page best."""
 
 
 def covered(pieces: Pieces, texts: Sequence[Area]) -> list[Area]:
@@ -48,11 +52,56 @@ def best_spot(
     taken: Sequence[Area], page: Area, width: float, height: float, box: Area, size: Callable[[float, float], float]
 ) -> Point:
     """Return the spot with which a page is smallest by `size`, given its width and height; of several, the nearest to the box."""
+    return min(spots(taken, page, width, height), key=lambda spot: cost(page, spot, (width, height), box, size))
 
-    def cost(spot: Point) -> tuple[float, float, float, float]:
-        x, y = spot
-        right, bottom = max(page.right, x + width), max(page.bottom, y + height)
-        away = abs(x - box.right) + abs(y + height / 2 - (box.top + box.bottom) / 2)
-        return round(size(right, bottom), 3), round(right * bottom, -3), away, x
 
-    return min(spots(taken, page, width, height), key=cost)
+def cost(
+    page: Area, spot: Point, extent: tuple[float, float], box: Area, size: Callable[[float, float], float]
+) -> tuple[float, float, float, float]:
+    """Return what speaks against a spot for a rectangle: the size that the page has with it, and how far from the box it is."""
+    (x, y), (width, height) = spot, extent
+    around = grown(page, Area(x, y, x + width, y + height))
+    away = abs(x - box.right) + abs(y + height / 2 - (box.top + box.bottom) / 2)
+    return *page_cost(around, size), away, x
+
+
+def page_cost(page: Area, size: Callable[[float, float], float]) -> tuple[float, float]:
+    """Return by how much a page is large, and its area."""
+    return round(size(page.right, page.bottom), 3), round(page.right * page.bottom, -3)
+
+
+def grown(page: Area, area: Area) -> Area:
+    """Return a page that goes as far to the right and down as what lies on it."""
+    return replace(page, right=max(page.right, area.right), bottom=max(page.bottom, area.bottom))
+
+
+def best_spots(
+    taken: Sequence[Area],
+    page: Area,
+    extents: Sequence[tuple[float, float]],
+    boxes: Sequence[Area],
+    size: Callable[[float, float], float],
+) -> tuple[Area, ...]:
+    """Return where several rectangles are to be so that a page with all of them is smallest: one of them may stand below the
+    drawing although the page would be smaller with this one alone at the right.
+    """
+    found: list[tuple[Area, ...]] = [()]
+    for (width, height), box in zip(extents, boxes, strict=True):
+        found = [
+            (*placed, Area(x, y, x + width, y + height))
+            for placed in found
+            for x, y in _different_ways([*taken, *placed], reduce(grown, placed, page), (width, height), box, size)
+        ]
+    return min(found, key=lambda placed: page_cost(reduce(grown, placed, page), size))
+
+
+def _different_ways(
+    taken: Sequence[Area], page: Area, extent: tuple[float, float], box: Area, size: Callable[[float, float], float]
+) -> list[Point]:
+    """Return the best spots for a rectangle, of those with which a page has the same size the nearest one."""
+    best: dict[tuple[float, float], tuple[tuple[float, ...], Point]] = {}
+    for x, y in spots(taken, page, *extent):
+        around = grown(page, Area(x, y, x + extent[0], y + extent[1]))
+        found = cost(page, (x, y), extent, box, size), (x, y)
+        best[around.right, around.bottom] = min(best.get((around.right, around.bottom), found), found)
+    return [spot for _, spot in sorted(best.values())[:WAYS]]

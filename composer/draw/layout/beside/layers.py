@@ -118,8 +118,8 @@ class Layers:
             found.pieces.texts += self.names(rank, pins[rank])
         found.pieces.wires += [self.wire(link, tops, pins, tracks) for link in self.links]
         if self.row is not None:
-            counts = {rank: Counter(pin.net for pin in several) for rank, several in pins.items()}
-            alone = {(link.net, link.edge.target) for link in self.links if counts[self.rank[link.target]][link.net] == 1}
+            counts = Counter((rank, pin.net) for rank, several in pins.items() for pin in several)  # none at the lowest rank
+            alone = {(link.net, link.edge.target) for link in self.links if counts[self.rank[link.target], link.net] == 1}
             straighten_into_circles(found, alone)
         xs = [x for wire in found.pieces.wires for x, _ in wire.points] + [text.area.right for text in found.pieces.texts]
         found.left, found.right = max(found.left, -min(xs)), max(found.right, max(xs))
