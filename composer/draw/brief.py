@@ -55,13 +55,15 @@ class Brief:
         return self.forms[min(by, len(self.forms) - 1)]
 
 
-def in_letters(flows: Sequence[Flow], room: int = MAX_LETTERS, passes: Sequence[Sequence[int]] = ()) -> tuple[str, ...]:
-    """Return the blocks of flows, each of some passes, as full as there is room for; where there is none, the first ones in their
-    shortest form.
+def in_letters(
+    flows: Sequence[Flow], room: int = MAX_LETTERS, passes: Sequence[Sequence[int]] = (), *, norms: bool = False
+) -> tuple[str, ...]:
+    """Return the blocks of flows, each of some passes, as full as there is room for, beside what is told in few letters with
+    `norms` and activations; where there is none, the first ones in their shortest form.
     """
     told: tuple[str, ...] = ()
     flows, passes = by_first_pass(flows, passes)
-    for words in ever_shorter(flows):
+    for words in ever_shorter(flows, norms=norms):
         told = in_all(with_series(words, passes))
         if fits(told, room):
             return told
@@ -129,13 +131,13 @@ def in_all(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(said for own in words for said in own))
 
 
-def ever_shorter(flows: Sequence[Flow]) -> Iterator[list[tuple[str, ...]]]:
-    """Yield the blocks of each flow: all, then those alone that matter, then the longest ones with less and less; where blocks
+def ever_shorter(flows: Sequence[Flow], *, norms: bool = False) -> Iterator[list[tuple[str, ...]]]:
+    """Yield the blocks of each flow: all, maybe with `norms` beside what is told in few letters, then those alone that matter, then the longest ones with less and less; where blocks
     other than norms are left out, with a sign of that, and the skip connection around all.
     """
     every = [briefs(flow) for flow in flows]
     skips = [has_skip(flow) and any(one.weight >= MAPS for one in own) for flow, own in zip(flows, every, strict=True)]
-    for kept, by in _with_less(every):
+    for kept, by in _with_less(every, norms=norms):
         more = [
             sum(one.weight > NORMS for one in own) > sum(one.weight > NORMS for one in some)
             for own, some in zip(every, kept, strict=True)
@@ -144,7 +146,7 @@ def ever_shorter(flows: Sequence[Flow]) -> Iterator[list[tuple[str, ...]]]:
         yield [with_skip(said) if around else said for said, around in zip(whole, skips, strict=True)]
 
 
-def _with_less(every: Sequence[Sequence[Brief]]) -> Iterator[tuple[list[list[Brief]], Mapping[str, int]]]:
+def _with_less(every: Sequence[Sequence[Brief]], *, norms: bool) -> Iterator[tuple[list[list[Brief]], Mapping[str, int]]]:
     """Yield which blocks are kept of all, and by how much their kinds are shortened."""
     weights = {one.weight for own in every for one in own}
     if not weights:
@@ -152,7 +154,7 @@ def _with_less(every: Sequence[Sequence[Brief]]) -> Iterator[tuple[list[list[Bri
     if max(weights) > NORMS:  # what moves values says nothing beside what computes
         every, weights = [[one for one in own if one.weight >= NORMS] for own in every], weights - {MOVES}
     common = set.intersection(*({one.forms[-1] for one in own} for own in every))
-    for least in sorted(weights - {NORMS} if max(weights) > MAPS else weights):
+    for least in sorted(weights - {NORMS} if max(weights) > MAPS and not norms else weights):
         kept = [[one for one in own if one.weight >= least or (one.computes and one.forms[-1] not in common)] for own in every]
         by: dict[str, int] = {}
         yield kept, by

@@ -25,13 +25,20 @@ MAX_WITH_MASK, MIN_LETTERS = 76, 24
 
 
 def of_group(
-    flows: Sequence[Flow], about: About, title: str, params: str, doc: str = "", passes: Sequence[Sequence[int]] = ()
+    flows: Sequence[Flow],
+    about: About,
+    title: str,
+    params: str,
+    doc: str = "",
+    passes: Sequence[Sequence[int]] = (),
+    *,
+    norms: bool = False,
 ) -> Leaf:
     """Return a group as one box, whose passes are of one or more kinds: its blocks in a few letters, with the numbers that tell
-    them from others, the masks of its attention, and what its author says of it where there is room left; of kinds that differ
-    in these, each for itself, with the number of its `passes`.
+    them from others, its `norms` and activations wherever there is room, the masks of its attention, and what its author says of
+    it where there is room left; of kinds that differ in these, each for itself, with the number of its `passes`.
     """
-    whole = without_rows(flows, about, title, params, doc, passes)
+    whole = without_rows(flows, about, title, params, doc, passes, norms=norms)
     rows = [] if doc else told_apart(flows, passes)
     if not rows:
         return whole
@@ -40,7 +47,9 @@ def of_group(
     return replace(whole, look=in_words, rows=tuple(rows))
 
 
-def without_rows(flows: Sequence[Flow], about: About, title: str, params: str, doc: str, passes: Sequence[Sequence[int]]) -> Leaf:
+def without_rows(
+    flows: Sequence[Flow], about: About, title: str, params: str, doc: str, passes: Sequence[Sequence[int]], *, norms: bool
+) -> Leaf:
     """Return the same with what is in all kinds of passes in one line."""
     leaves = [item for flow in flows for item in flow.leaves()]
     pictured = [(item.about.path, item.look if isinstance(item, Leaf) else item.expert) for item in leaves]
@@ -54,7 +63,7 @@ def without_rows(flows: Sequence[Flow], about: About, title: str, params: str, d
     if not all(one.mask for one in alike):  # of passes in which something else stands there
         mask = known = ""
     room = MAX_LETTERS if known or not mask else min(MAX_LETTERS, max(MAX_WITH_MASK - len(mask), MIN_LETTERS))
-    words = [said for said in in_letters(flows, room, passes) if said.lower() != title.lower()]
+    words = [said for said in in_letters(flows, room, passes, norms=norms) if said.lower() != title.lower()]
     if any(f"({one.known_mask or one.mask})" in said for one in looks if one.mask for said in words):
         mask = known = ""  # of several masks, each is told beside its block
     docs = [doc] if doc and not repeats(doc, (title, *(look.title for look in looks))) else []
