@@ -616,7 +616,7 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
         yield from of_input(box, model)
         yield from of_starts(box, passes, model)
         yield from of_skips(box, model)
-        if box.name and box.name != named(box.path):
+        if box.name and box.name != named(plain(box.path)):
             yield f"{box.path}: it is not called `{box.name}`"
         if not passes or passes[0].kind == "compute":  # a formula is drawn as it is written
             continue
