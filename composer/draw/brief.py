@@ -9,7 +9,7 @@ from itertools import groupby
 
 from blocks.core import spoken
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
-from composer.draw.series import NUMBER, REPEAT, as_series, listed, one_each, one_number, template
+from composer.draw.series import NUMBER, REPEAT, as_chain, as_series, listed, one_each, one_number, template
 from composer.draw.structure import has_skip, parallel_part, shortcut_of, side_by_side, with_shortcut
 
 MAX_LETTERS = 64
@@ -64,7 +64,7 @@ def in_letters(
     told: tuple[str, ...] = ()
     flows, passes = by_first_pass(flows, passes)
     for words in ever_shorter(flows, norms=norms):
-        told = in_all(with_series(words, passes))
+        told = in_chain(words, passes) or in_all(with_series(words, passes))
         if fits(told, room):
             return told
     return cut(told, room)
@@ -120,6 +120,19 @@ def with_series(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]
     return [tuple(both or said for both, said in zip(series, own, strict=True)) for own in words]
 
 
+def in_chain(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:
+    """Return what flows say, each of one pass, one after the other, of which one block maps from another width to another one in
+    each, with all widths in order: `Linear 3 → 64 → 128`, `ReLU`; nothing for others.
+    """
+    in_turn = [[*own] for own in passes] == [[passes[0][0] + number] for number in range(len(words))] if passes else False
+    if len(words) < 2 or not in_turn or len({*map(len, words)}) > 1:
+        return ()
+    alike = [tuple(same) for same in zip(*words, strict=True)]
+    differ = [len({*same}) > 1 for same in alike]
+    told = tuple(as_chain(same) if other else same[0] for same, other in zip(alike, differ, strict=True))
+    return told if sum(differ) == 1 and all(told) else ()
+
+
 def in_all(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return what flows say, each once; of what differs in one number, all values."""
     if len(words) == 1:
@@ -132,8 +145,9 @@ def in_all(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def ever_shorter(flows: Sequence[Flow], *, norms: bool = False) -> Iterator[list[tuple[str, ...]]]:
-    """Yield the blocks of each flow: all, maybe with `norms` beside what is told in few letters, then those alone that matter, then the longest ones with less and less; where blocks
-    other than norms are left out, with a sign of that, and the skip connection around all.
+    """Yield the blocks of each flow: all, maybe with `norms` beside what is told in few letters, then those alone that matter,
+    then the longest ones with less and less; where blocks other than norms are left out, with a sign of that, and the skip
+    connection around all.
     """
     every = [briefs(flow) for flow in flows]
     skips = [has_skip(flow) and any(one.weight >= MAPS for one in own) for flow, own in zip(flows, every, strict=True)]

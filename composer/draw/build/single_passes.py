@@ -20,7 +20,8 @@ MAX_PASSES = 5
 MIN_READ = 2
 """Passes before the last one that others read: of a single one, a wire leads out of the frame."""
 MAX_UNLIKE = 4
-"""Passes that all differ in their sizes, and are boxes above each other: of more, a list of sizes says what these have in common."""
+"""Passes that all differ in their sizes, and are boxes above each other: of more, a list of sizes says what they have in common.
+"""
 MAX_MAPS = 2
 """Blocks with parameters in such a pass, beside norms, whose numbers one line has room for."""
 
@@ -81,9 +82,9 @@ def all_differ(graph: TypedGraph, kept: Callable[[str], bool], *, nested: bool) 
     for node in graph.nodes:
         if not isinstance(node, TypedRepeat) or not 1 < len(node.passes) <= MAX_UNLIKE or node.node.share or kept(node.name):
             continue
-        whole = all(holds_layers(one) for one in node.passes)
-        if _is_sequence(node) and _differ_in_sizes(node.passes) and not (whole and nested):
-            if all(_told_in_words(one) and (whole or _is_short_chain(one)) for one in node.passes):
+        if _is_sequence(node) and _differ_in_sizes(node.passes) and all(map(_told_in_words, node.passes)):
+            stages = all(map(holds_layers, node.passes))
+            if not nested if stages else all(map(_is_short_chain, node.passes)):
                 yield node.name
 
 
