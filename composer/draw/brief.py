@@ -64,7 +64,7 @@ def in_letters(
     told: tuple[str, ...] = ()
     flows, passes = by_first_pass(flows, passes)
     for words in ever_shorter(flows, norms=norms):
-        told = in_chain(words, passes) or in_all(with_series(words, passes))
+        told = in_chain(words, passes, flows) or in_all(with_series(words, passes))
         if fits(told, room):
             return told
     return cut(told, room)
@@ -120,9 +120,9 @@ def with_series(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]
     return [tuple(both or said for both, said in zip(series, own, strict=True)) for own in words]
 
 
-def in_chain(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:
-    """Return what flows say, each of one pass, one after the other, of which one block maps from another width to another one in
-    each, with all widths in order: `Linear 3 → 64 → 128`, `ReLU`; nothing for others.
+def in_chain(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]], flows: Sequence[Flow]) -> tuple[str, ...]:
+    """Return what flows say, each of one pass, one after the other, of which the one map in each is from another width to another
+    one, with all widths in order: `Linear 3 → 64 → 128`, `ReLU`; nothing for others.
     """
     in_turn = [[*own] for own in passes] == [[passes[0][0] + number] for number in range(len(words))] if passes else False
     if len(words) < 2 or not in_turn or len({*map(len, words)}) > 1:
@@ -130,7 +130,9 @@ def in_chain(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) 
     alike = [tuple(same) for same in zip(*words, strict=True)]
     differ = [len({*same}) > 1 for same in alike]
     told = tuple(as_chain(same) if other else same[0] for same, other in zip(alike, differ, strict=True))
-    return told if sum(differ) == 1 and all(told) else ()
+    if sum(differ) != 1 or not all(told):
+        return ()
+    return told if all(sum(one.weight in (MAPS, MAIN) for one in briefs(flow)) == 1 for flow in flows) else ()
 
 
 def in_all(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ def told_apart(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> list[R
     flows, passes = by_first_pass(flows, passes)
     words: Sequence[tuple[str, ...]] = []
     for words in ever_shorter(flows):
-        if (chain := in_chain(words, passes)) and fits(chain, MAX_LETTERS):
+        if (chain := in_chain(words, passes, flows)) and fits(chain, MAX_LETTERS):
             return []
         rows = rows_of(with_series(words, passes), passes)
         if rows and max(len(row.share) for row in rows) <= MAX_LETTERS:
