@@ -25,7 +25,7 @@ MAX_UNLIKE = 4
 MAX_MAPS = 2
 """Blocks with parameters in such a pass, beside norms, whose numbers one line has room for."""
 
-Sizes: TypeAlias = tuple[object, ...]
+ShapesInside: TypeAlias = tuple[object, ...]
 """The shapes of all parameters of a graph, in order."""
 
 
@@ -103,12 +103,12 @@ def _differ_in_sizes(passes: Iterable[TypedGraph]) -> bool:
     return all(found) and len({*found}) == len(found)
 
 
-def _sizes_of_node(node: TypedNode, inside: Inside[TypedGraph, Sizes, Sizes]) -> Sizes:
+def _sizes_of_node(node: TypedNode, inside: Inside[TypedGraph, ShapesInside, ShapesInside]) -> ShapesInside:
     own = tuple(tuple(one.shape) for one in node.parameters) if isinstance(node, TypedBlock) else ()
     return _joined(None, [own, *inside.passes(), *(sizes for _, sizes in inside.slots)])
 
 
-def _joined(_: object, several: Iterable[Sizes]) -> Sizes:
+def _joined(_: object, several: Iterable[ShapesInside]) -> ShapesInside:
     return tuple(size for sizes in several for size in sizes)
 
 
@@ -127,7 +127,8 @@ def _is_told(node: TypedNode, inside: Inside[TypedGraph, bool, bool]) -> bool:
 def _is_short_chain(graph: TypedGraph) -> bool:
     """Return whether each node of a graph reads what the one before gives, and few have parameters that are no norms."""
     maps = Fold(TYPED, _maps_of_node, lambda _, many: sum(many), every_node)
-    return _is_chain(graph) and 0 < maps.graph(graph) <= MAX_MAPS
+    chains = Fold(TYPED, lambda _, inside: all(inside.passes()), _is_chain, every_node)
+    return chains.graph(graph) and 0 < maps.graph(graph) <= MAX_MAPS
 
 
 def _maps_of_node(node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
@@ -135,12 +136,11 @@ def _maps_of_node(node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
     return own + sum(inside.passes())
 
 
-def _is_chain(graph: TypedGraph) -> bool:
-    """Return whether each node of a graph, and each in a group of it, reads one value: what the one before gives."""
+def _is_chain(graph: TypedGraph, inside: Iterable[bool]) -> bool:
+    """Return whether each node of a graph reads one value, what the one before gives, as those inside of groups do."""
     before = graph.graph.inputs[0].name if graph.graph.inputs else ""
     for node in graph.nodes:
-        refs = [ref.node for wire in wires_of(node.node) for ref in wire.refs]
-        if refs != [before] or (isinstance(node, TypedGroup) and not _is_chain(node.graph)):
+        if [ref.node for wire in wires_of(node.node) for ref in wire.refs] != [before]:
             return False
         before = node.name
-    return [ref.node for _, ref in graph.graph.outputs] == [before]
+    return all(inside) and [ref.node for _, ref in graph.graph.outputs] == [before]
