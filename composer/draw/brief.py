@@ -9,7 +9,7 @@ from itertools import groupby
 
 from blocks.core import spoken
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
-from composer.draw.series import NUMBER, REPEAT, as_series, listed, one_each, one_number, template
+from composer.draw.series import NUMBER, REPEAT, as_chain, as_series, listed, one_each, one_number, template
 from composer.draw.structure import has_skip, parallel_part, shortcut_of, side_by_side, with_shortcut
 
 MAX_LETTERS = 64
@@ -55,14 +55,16 @@ class Brief:
         return self.forms[min(by, len(self.forms) - 1)]
 
 
-def in_letters(flows: Sequence[Flow], room: int = MAX_LETTERS, passes: Sequence[Sequence[int]] = ()) -> tuple[str, ...]:
-    """Return the blocks of flows, each of some passes, as full as there is room for; where there is none, the first ones in their
-    shortest form.
+def in_letters(
+    flows: Sequence[Flow], room: int = MAX_LETTERS, passes: Sequence[Sequence[int]] = (), *, norms: bool = False
+) -> tuple[str, ...]:
+    """Return the blocks of flows, each of some passes, as full as there is room for, beside what is told in few letters with
+    `norms` and activations; where there is none, the first ones in their shortest form.
     """
     told: tuple[str, ...] = ()
     flows, passes = by_first_pass(flows, passes)
-    for words in ever_shorter(flows):
-        told = in_all(with_series(words, passes))
+    for words in ever_shorter(flows, norms=norms):
+        told = in_chain(words, passes, flows) or in_all(with_series(words, passes))
         if fits(told, room):
             return told
     return cut(told, room)
@@ -118,6 +120,21 @@ def with_series(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]
     return [tuple(both or said for both, said in zip(series, own, strict=True)) for own in words]
 
 
+def in_chain(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]], flows: Sequence[Flow]) -> tuple[str, ...]:
+    """Return what flows say, each of one pass, one after the other, of which the one map in each is from another width to another
+    one, with all widths in order: `Linear 3 → 64 → 128`, `ReLU`; nothing for others.
+    """
+    in_turn = [[*own] for own in passes] == [[passes[0][0] + number] for number in range(len(words))] if passes else False
+    if len(words) < 2 or not in_turn or len({*map(len, words)}) > 1:
+        return ()
+    alike = [tuple(same) for same in zip(*words, strict=True)]
+    differ = [len({*same}) > 1 for same in alike]
+    told = tuple(as_chain(same) if other else same[0] for same, other in zip(alike, differ, strict=True))
+    if sum(differ) != 1 or not all(told):
+        return ()
+    return told if all(sum(one.weight in (MAPS, MAIN) for one in briefs(flow)) == 1 for flow in flows) else ()
+
+
 def in_all(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return what flows say, each once; of what differs in one number, all values."""
     if len(words) == 1:
@@ -129,13 +146,14 @@ def in_all(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(said for own in words for said in own))
 
 
-def ever_shorter(flows: Sequence[Flow]) -> Iterator[list[tuple[str, ...]]]:
-    """Yield the blocks of each flow: all, then those alone that matter, then the longest ones with less and less; where blocks
-    other than norms are left out, with a sign of that, and the skip connection around all.
+def ever_shorter(flows: Sequence[Flow], *, norms: bool = False) -> Iterator[list[tuple[str, ...]]]:
+    """Yield the blocks of each flow: all, maybe with `norms` beside what is told in few letters, then those alone that matter,
+    then the longest ones with less and less; where blocks other than norms are left out, with a sign of that, and the skip
+    connection around all.
     """
     every = [briefs(flow) for flow in flows]
     skips = [has_skip(flow) and any(one.weight >= MAPS for one in own) for flow, own in zip(flows, every, strict=True)]
-    for kept, by in _with_less(every):
+    for kept, by in _with_less(every, norms=norms):
         more = [
             sum(one.weight > NORMS for one in own) > sum(one.weight > NORMS for one in some)
             for own, some in zip(every, kept, strict=True)
@@ -144,7 +162,7 @@ def ever_shorter(flows: Sequence[Flow]) -> Iterator[list[tuple[str, ...]]]:
         yield [with_skip(said) if around else said for said, around in zip(whole, skips, strict=True)]
 
 
-def _with_less(every: Sequence[Sequence[Brief]]) -> Iterator[tuple[list[list[Brief]], Mapping[str, int]]]:
+def _with_less(every: Sequence[Sequence[Brief]], *, norms: bool) -> Iterator[tuple[list[list[Brief]], Mapping[str, int]]]:
     """Yield which blocks are kept of all, and by how much their kinds are shortened."""
     weights = {one.weight for own in every for one in own}
     if not weights:
@@ -152,7 +170,7 @@ def _with_less(every: Sequence[Sequence[Brief]]) -> Iterator[tuple[list[list[Bri
     if max(weights) > NORMS:  # what moves values says nothing beside what computes
         every, weights = [[one for one in own if one.weight >= NORMS] for own in every], weights - {MOVES}
     common = set.intersection(*({one.forms[-1] for one in own} for own in every))
-    for least in sorted(weights - {NORMS} if max(weights) > MAPS else weights):
+    for least in sorted(weights - {NORMS} if max(weights) > MAPS and not norms else weights):
         kept = [[one for one in own if one.weight >= least or (one.computes and one.forms[-1] not in common)] for own in every]
         by: dict[str, int] = {}
         yield kept, by

@@ -20,6 +20,7 @@ from composer.draw.closing import (
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Titles
 from composer.draw.layout.ends.places import with_places
 from composer.draw.layout.page import narrow_page, page
+from composer.draw.paths import plain
 from composer.draw.scene import Direction, Scene
 from composer.draw.style.typography import Typography
 from composer.draw.turn.turned import turned
@@ -124,7 +125,7 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth, *, less: bool = Tr
     few = FEW_BOXES_FACTOR if boxes <= FEW_BOXES else 1.0
     found = with_less(attempts, whole, draw, over, few)
     subject = subject_of(flow)
-    if subject and subject not in {frame.about.path for frame in found.scene.frames} and depth.level == "block":
+    if subject and depth.level == "block" and not is_open(found.scene, subject):
         *_, least = smaller_depths(depth)
         shown = replace(least, opened=depth.opened | {subject})
         opened_flow = attempts.diagram(shown)
@@ -236,6 +237,13 @@ def subject_of(flow: Flow) -> str:
     counts = {one.about.path: sum(1 for _ in one.flows[0].leaves()) for one in outermost_repeats(flow)}
     most = max(counts, key=counts.__getitem__, default="")
     return most if most and counts[most] >= SUBJECT_SHARE * sum(1 for _ in flow.leaves()) else ""
+
+
+def is_open(scene: Scene, repeat: str) -> bool:
+    """Return whether a drawing shows the passes of a repeat: in a frame, or each as a box."""
+    frames = {frame.about.path for frame in scene.frames}
+    passes = (box.about.path for box in scene.boxes if box.about.path.rpartition(".")[2].isdigit())
+    return repeat in frames or repeat in map(plain, passes)
 
 
 def outermost_repeats(flow: Flow) -> Iterator[Group]:

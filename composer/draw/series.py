@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from composer.graph.passes.roll_layers.stacks import MAX_FIELD_VALUES
 
@@ -12,6 +12,8 @@ NUMBER = re.compile(r"(\d[\d.]*(?:\u00a0\d{3})*)")
 """With separated thousands."""
 REPEAT = re.compile(r"(?:× |(?=\d+ parallel ))(\d+) (.*)")
 """A closed repeat: how many passes it has, and what these are called."""
+WIDTHS = re.compile(rf"{NUMBER.pattern} → {NUMBER.pattern}")
+"""From which width to which other one a block maps."""
 MAX_IN_ORDER = 8
 """Passes whose values are listed one by one."""
 
@@ -57,6 +59,24 @@ def as_series(facts: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
         return ""
     pieces = zip(*map(NUMBER.split, facts), strict=True)
     return "".join(in_order(alike, passes) if place % 2 else alike[0] for place, alike in enumerate(pieces))
+
+
+def as_chain(facts: Sequence[str]) -> str:
+    """Return facts that differ in the widths alone from and to which they map, each from that to which the one before does, as
+    one with all widths in order; nothing for others.
+
+    >>> as_chain(["conv 3 × 3 (3 → 32), stride 2", "conv 3 × 3 (32 → 64), stride 2"])
+    'conv 3 × 3 (3 → 32 → 64), stride 2'
+    >>> as_chain(["Linear 8 → 16", "Linear 8 → 16"])
+    ''
+    """
+    found = [WIDTHS.findall(fact) for fact in facts]
+    if any(len(widths) != 1 for widths in found) or len({WIDTHS.sub("#", fact, count=1) for fact in facts}) > 1:
+        return ""
+    pairs = [pair for ((*pair,),) in found]
+    if any(before[1] != after[0] for before, after in pairwise(pairs)):
+        return ""
+    return WIDTHS.sub(" → ".join([pairs[0][0], *(after for _, after in pairs)]), facts[0])
 
 
 def one_title(titles: Sequence[str], passes: Sequence[Sequence[int]]) -> str:

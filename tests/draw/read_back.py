@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import floor, log10, prod
 from typing import Any, TypeAlias
 
@@ -28,6 +28,8 @@ from composer.graph.visit import every_node, every_pass, walk
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:\u00a0\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)(?:[ \u00a0]([KMBT])\b)?")
 SHARE = re.compile(r"(\d+) of (\d+)")
+PLACE = re.compile(r"(\d+)(?:st|nd|rd|th) of (\d+): ")
+"""Which pass of how many a row is about."""
 OPEN = re.compile(r"…|up to|\bvary\b|\bkinds\b|in the (?:first|last)\b|\bor\b|\|")
 """What says that values differ without naming all of them."""
 LIST = re.compile(r"\d[\d.]*(?:[\u00a0 ]\d{3})*(?:, \d[\d.]*(?:[\u00a0 ]\d{3})*)+")
@@ -37,6 +39,8 @@ PARALLEL = re.compile(r"^(\d+(?:, (?:… )?\d+)*) (?:in parallel$|parallel )")
 """How many passes a repeat has that do not read each other."""
 GOES_ON = re.compile(r"(?:[,→×+:=]|\b(?:or|of|in|to|up|the|and))$")
 """How a line ends that is not the end of a fact."""
+COMES_FROM = re.compile(r".→ |\d× \d")
+"""How the end of a line and the next one are that go on with a fact."""
 RANGE = re.compile(r"\b(\w+)\((\d+)(?::(\d+))?\)")
 """Passes of a repeat, as the language names them."""
 START = re.compile(r"(?:([\w.]+(?: and [\w.]+)*) )?\bstarts? at (-?\d[\d.]*(?:e-?\d+)?)")
@@ -52,6 +56,8 @@ SHARED = re.compile(r"([\d.]+(?: [KMBT])?) shared")
 SKIP = re.compile(r" \+ skip$")
 """What stands behind blocks around which the input goes."""
 PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?:,? (?:some )?frozen)?(?: parameters?)?")
+CHAIN = re.compile(r"\d[\d.\u00a0]*(?: → \d[\d.\u00a0]*){2,}")
+"""The widths of a repeat from pass to pass, or of one block with a hidden width."""
 REACH = 4.0
 """Pixels between an arrowhead and what it leads to."""
 AT_NAME = 12.0
@@ -221,7 +227,7 @@ def whole(box: DrawnBox) -> list[str]:
     found: list[tuple[str, str]] = []
     for line, letters in zip(box.lines, box.letters, strict=True):
         if found and found[-1][1] == letters:
-            goes_on = letters == found[0][1] or GOES_ON.search(found[-1][0])
+            goes_on = letters == found[0][1] or GOES_ON.search(found[-1][0]) or COMES_FROM.match(f"{found[-1][0][-1]}{line}")
             found[-1] = (f"{found[-1][0]}{' ' if goes_on else ' · '}{line}", letters)
         else:
             found.append((line, letters))
@@ -619,7 +625,7 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
         yield from of_input(box, model)
         yield from of_starts(box, passes, model)
         yield from of_skips(box, model)
-        if box.name and box.name != named(box.path):
+        if box.name and box.name != named(plain(box.path)):
             yield f"{box.path}: it is not called `{box.name}`"
         if not passes or passes[0].kind == "compute":  # a formula is drawn as it is written
             continue
@@ -785,6 +791,9 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
         line = SCALE.sub("", SKIP.sub("", MORE.sub("", line)))
         if not told and COUNTED.match(line) and box.path in model.counts:
             continue
+        if told:
+            yield from of_chain(box.path, line, model)
+            line = CHAIN.sub(lambda found: "" if is_chain(box.path, found[0], model) else found[0], line)
         inside = [model.lengths(path) for path in model.counts if path.startswith(f"{box.path}.")]
         if (named := COUNTED.findall(line)) and line != box.lines[0]:
             if not all(any(in_order(one, lengths) for lengths in inside) for one in named):
@@ -811,6 +820,24 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
                 all(any(one.has(n) for n in numbers(line)) for one in found) for found in about
             ):
                 yield f"{box.path}: `{line}`: {said:g} is not so in each pass"
+
+
+def of_chain(path: str, line: str, model: Model) -> Iterator[str]:
+    """Yield what is not so of the widths that a closed box tells in a row: one block has them, or each pass of a repeat those
+    between which its number is.
+    """
+    for said in CHAIN.findall(line):
+        blocks = (one for truths in (model.of(path), *model.inside(path)) for one in truths if one.kind)
+        if not is_chain(path, said, model) and not any(all(map(one.has, numbers(said))) for one in blocks):
+            yield f"{path}: `{line}`: no passes have `{said}` one after the other"
+
+
+def is_chain(path: str, said: str, model: Model) -> bool:
+    """Return whether each pass of a repeat, at a path or in what is there, has two of some widths, one after the other."""
+    pairs = [*pairwise(map(float, said.replace("\u00a0", "").split(" → ")))]
+    repeats = [each for one, times in model.held.items() if one == path or one.startswith(f"{path}.") for each in times]
+    ways = [zip(pairs, each, strict=True) for each in repeats if len(each) == len(pairs)]
+    return any(all(one.has(before) and one.has(after) for (before, after), one in way) for way in ways)
 
 
 def shared(path: str, said: str, model: Model) -> Iterator[str]:
@@ -906,7 +933,10 @@ def of_skips(box: DrawnBox, model: Model) -> Iterator[str]:
     """Yield what is not so of the skip connection around what a box has in it: it is there in as many passes as a row names."""
     for line in box.lines:
         row = SHARE.match(line)
-        having = len(model.passes_with_skip(box.path))
+        passes = model.passes_with_skip(box.path)
+        if place := PLACE.match(line):
+            passes = {one for one in passes if one.endswith(f".{int(place[1]) - 1}")}
+        having = len(passes)
         if SKIP.search(line) and having < (int(row[1]) if row else 1):
             yield f"{box.path}: `{line}`: its input goes around blocks in {having}"
 
@@ -927,6 +957,11 @@ def told_apart(box: DrawnBox, rows: list[tuple[int, int, list[str]]], model: Mod
         if whole != len(held):
             yield f"{box.path}: `{said[0]}`: there are {len(held)}"
         yield from (f"{box.path}: `{said[0]}`: {why}" for why in of_some(count, " ".join(said), held))
+    places = [(int(found[1]), line) for line in box.lines if (found := PLACE.match(line))]
+    if places and [place for place, _ in places] != [*range(1, len(held) + 1)]:
+        yield f"{box.path}: these are not all places: {places}"
+    for place, line in places:
+        yield from (f"{box.path}: `{line}`: {why}" for why in of_some(1, PLACE.sub("", line), held[place - 1 : place]))
     if sum(count for count, _, _ in rows) != len(held):
         yield f"{box.path}: the rows are not all: {[said for _, _, said in rows]}"
     sizes = {0}  # of all sets of kinds
@@ -989,8 +1024,8 @@ def split_rows(lines: list[str]) -> tuple[list[tuple[int, int, list[str]]], list
     rows: list[tuple[int, int, list[str]]] = []
     rest: list[str] = []
     for line in lines:
-        if found := re.match(r"(\d+) of (\d+)(?:(?:: | · )(.*?))?(?: · …)?(?: \+ skip)?$", line):
-            rows.append((int(found[1]), int(found[2]), [found[3] or ""]))
+        if found := re.match(r"(\d+)(st|nd|rd|th)? of (\d+)(?:(?:: | · )(.*?))?(?: · …)?(?: \+ skip)?$", line):
+            rows.append((1 if found[2] else int(found[1]), int(found[3]), [found[4] or ""]))
         elif rows:
             rows[-1][2].append(line)
         else:

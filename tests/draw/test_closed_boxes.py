@@ -417,10 +417,10 @@ graph:
 
 def test_map_of_layers_stands_where_something_has_its_colors() -> None:
     """Three kinds have rows; of four, a list tells the values, and colors would say nothing. The frame has its author's word."""
-    (listed,) = composer.load(WIDER).draw().scene.frames
+    (listed,) = composer.load(WIDER).draw(open=["layers"]).scene.frames
     assert listed.strip is None
     assert listed.texts[0].text.startswith("Block · ")
-    (rows,) = composer.load(WIDER.replace("repeat: 4", "repeat: 3").replace(", 32]", "]")).draw().scene.frames
+    (rows,) = composer.load(WIDER.replace("repeat: 4", "repeat: 3").replace(", 32]", "]")).draw(open=["layers"]).scene.frames
     assert rows.strip is not None
 
 

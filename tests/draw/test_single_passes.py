@@ -1,10 +1,16 @@
-"""Repeats of few passes that others read one by one: a closed box for each pass, with ordinary wires; mirrored ones as a U."""
+"""Repeats of few passes that others read one by one, or that all differ in their sizes: a closed box for each pass, with ordinary
+wires; mirrored ones as a U.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 import composer
+from composer.draw.build.levels import Level
+from composer.draw.export.views import all_views
 from composer.draw.scene import Scene
 from tests.draw.checks import borders, ends, overlaps, starts
 from tests.draw.read_back import Model, lies, loose, read
@@ -69,6 +75,32 @@ graph:
   head: {type: linear, out: 3, in: updates.told}
 outputs: {y: head}
 """
+WIDTHS = """recipe: widths
+inputs: {x: "float[batch, 8]"}
+graph:
+  layers:
+    repeat: 3
+    each: {width: [24, 48, 16]}
+    graph:
+      map: {type: linear, out: width}
+      act: relu
+      drop: {type: dropout, p: 0.2}
+  head: {type: linear, out: 5}
+outputs: {y: head}
+"""
+NAMED = """recipe: named
+inputs: {x: "float[batch, 8]"}
+blocks:
+  dense:
+    inputs: {x: "float[batch, dim]"}
+    params: {out: {type: int, required: true}}
+    graph: {map: {type: linear, out: out}, norm: layernorm}
+graph:
+  mlp2: {repeat: 2, each: {out: [24, 48]}, graph: {dense: {type: dense, out: out}}}
+  up3: {repeat: 2, each: {out: [24, 16]}, graph: {map: {type: linear, out: out}, act: relu}}
+outputs: {y: up3}
+"""
+PAPERS = Path(__file__).parent / "papers"
 
 
 def drawn(text: str, **options: object) -> Scene:
@@ -157,3 +189,98 @@ def test_all_that_is_read_of_a_closed_repeat_goes_up_from_it() -> None:
     (wire,) = (one for one in scene.wires if (one.source, one.target) == ("updates", "head"))
     assert len(wire.points) == 2 and wire.points[0][0] == wire.points[1][0]
     assert not any("last" in text.text for text in scene.texts)
+
+
+# -- passes that differ in their sizes
+
+
+def words(scene: Scene) -> dict[str, list[str]]:
+    """Return what every box says, by its path."""
+    return {box.about.path: [text.text for text in box.texts] for box in scene.boxes}
+
+
+def test_passes_of_other_sizes_are_a_box_each() -> None:
+    """With the sizes of its own, and above it the shape that it gives and its dropout; the other levels show them together."""
+    scene = drawn(WIDTHS)
+    assert not scene.frames
+    said = words(scene)
+    assert said["layers.1"] == ["Layer 1", "Linear 24 → 48 · ReLU", "1.20 K"]
+    above = {text.text for text in scene.texts if "dropout" in text.text}
+    assert above == {f"B × {width} · dropout 0.2" for width in (16, 24, 48)}
+    assert words(drawn(WIDTHS, level="overview"))["layers"][:2] == ["× 3 Layer", "Linear 8 → 24 → 48 → 16 · ReLU"]
+    assert [frame.about.path for frame in drawn(WIDTHS, level="full").frames] == ["layers"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[24, 48, 16]", "[24, 24, 24]"),
+        ("[24, 48, 16]", "[8, 8, 16]"),
+        ("repeat: 3\n    each: {width: [24, 48, 16]}", "repeat: 5\n    each: {width: [24, 48, 16, 32, 40]}"),
+        ("act: relu", "act: {type: residual, body: relu}"),
+        ("act: relu", "two: {type: linear, out: 9}\n      three: {type: linear, out: width}"),
+        ("act: relu", "sum: {type: add, in: [map, map]}"),
+        ("act: relu", "attn: {type: attention, heads: 2}"),
+    ],
+)
+def test_other_passes_share_a_frame(old: str, new: str) -> None:
+    """Those of which some are alike, of which there are many, or that are no short chain."""
+    text = WIDTHS.replace("batch, 8]", "batch, time, 8]") if "attn" in new else WIDTHS
+    assert old in text
+    assert [frame.about.path for frame in composer.load(text.replace(old, new)).draw().scene.frames] == ["layers"]
+
+
+@pytest.mark.parametrize(
+    ("level", "there", "planted"),
+    [
+        ("block", "Layer 1", "Layer 2"),
+        ("block", "24 → 48", "24 → 40"),
+        ("block", "24 → 48", "24 → 16"),
+        ("overview", "8 → 24 → 48 → 16", "8 → 48 → 24 → 16"),
+        ("overview", "8 → 24 → 48 → 16", "8 → 24 → 48"),
+    ],
+)
+def test_a_wrong_size_of_a_pass_is_found(level: Level, there: str, planted: str) -> None:
+    """Also where it is that of another pass, or where two are in the other order."""
+    recipe = composer.load(WIDTHS)
+    svg = recipe.draw(level).svg()
+    assert there in svg and [*lies(read(svg.replace(there, planted)), Model(recipe.program))]
+
+
+def test_a_pass_of_one_block_is_called_as_that() -> None:
+    """With the name of the repeat beside it; a word that ends with a number stands apart from that of the pass."""
+    said = words(drawn(NAMED))
+    assert {"mlp2", "Dense 1", "Linear 24 → 48 · LayerNorm"} <= {*said["mlp2.1"]}
+    assert said["up3.0"][0] == "Up 3, pass 0"
+
+
+def test_rows_of_passes_that_all_differ_say_which_they_are() -> None:
+    """By their places: a row of another pass is found."""
+    recipe = composer.load(WIDTHS.replace("act: relu", "two: {type: linear, out: 2 * width}"))
+    said = [line for line in words(recipe.draw("overview").scene)["layers"] if " of 3: " in line]
+    assert [line.partition(":")[0] for line in said] == ["1st of 3", "2nd of 3", "3rd of 3"]
+    svg, model = recipe.draw("overview").svg(), Model(recipe.program)
+    assert not [*lies(read(svg), model)]
+    for place in ("1st", "3rd"):
+        assert [*lies(read(svg.replace("2nd of 3", f"{place} of 3")), model)]
+    first, second = said[0].partition(": ")[2], said[1].partition(": ")[2]
+    assert [*lies(read(svg.replace(first, "?").replace(second, first).replace("?", second)), model)]
+
+
+def test_stages_whose_layers_are_closed_are_a_box_each() -> None:
+    """And a frame around their layers where these are open; the detail of them all is called by their word."""
+    scene = composer.load(PAPERS / "centernet.yaml").draw().scene
+    assert {f"stages.{index}" for index in range(4)} <= words(scene).keys()
+    (detail,) = scene.details
+    assert detail.texts[0].text == "Stage" and detail.about.path == "stages"
+    assert [frame.about.path for frame in composer.load(SIDES.replace("stages(0)", "stages")).draw().scene.frames] == [
+        "stages",
+        "stages.layers",
+    ]
+
+
+def test_a_page_opens_all_passes_where_one_is_clicked() -> None:
+    """And closes them again."""
+    views = {view.key: view for view in all_views(composer.load(WIDTHS).draw())}
+    assert {views["block"].opens[f"layers.{index}"] for index in range(3)} == {"block+layers"}
+    assert views["block+layers"].closes["layers"] == "block"

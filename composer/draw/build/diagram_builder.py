@@ -19,7 +19,7 @@ from composer.draw.build.levels import Depth, Level
 from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart
 from composer.draw.build.parallel_passes import is_parallel, never_alone, shared_input
 from composer.draw.build.pass_references import each_pass, resolve_previous_passes, without_parameters
-from composer.draw.build.single_passes import drawn_apart
+from composer.draw.build.single_passes import all_differ, drawn_apart
 from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.value_sources import (
     NO_STREAM,
@@ -84,6 +84,10 @@ class DiagramBuilder:
         """Paths of repeats of which the next pass alone reads what each one returns."""
         self.apart: frozenset[str] = frozenset()
         """Paths of repeats of which each pass is a closed box of its own."""
+        self.tapped = False
+        """Whether there are such since others read one pass by itself."""
+        self.shut = False
+        """Whether this is inside of a closed box."""
 
     def model(self) -> Flow:
         """Return the whole model."""
@@ -116,6 +120,12 @@ class DiagramBuilder:
         other.depth, other.around = replace(self.depth, nested=False), [*self.around, path]
         return other
 
+    def in_box(self) -> DiagramBuilder:
+        """Return one that goes on inside of a closed box, which tells repeats in words."""
+        other = copy(self)
+        other.shut = True
+        return other
+
     # -- graphs
 
     def graph(self, graph: TypedGraph, values: ValueSources, around: NodePlace, out: FlowBuilder) -> None:
@@ -124,8 +134,7 @@ class DiagramBuilder:
             self.never_alone |= {around.inner(name).path for name in never_alone(graph)}
         self.handed_on -= {around.inner(node.name).path for node in graph.nodes}  # in another pass, its readers may be others
         self.handed_on |= {around.inner(name).path for name in only_handed_on(graph)}
-        if not around.path and self.depth.level == "block":
-            self.apart = drawn_apart(graph, self.depth.names)
+        self.find_single_passes(graph, around)
         for node in graph.nodes:
             if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
                 given = sources(node.node.wires[0].refs, values)
@@ -133,6 +142,19 @@ class DiagramBuilder:
                     values[node.name] = single_output(given)
                     continue
             values[node.name] = self.node(node, values, around.inner(node.name), out)
+
+    def find_single_passes(self, graph: TypedGraph, around: NodePlace) -> None:
+        """Note the repeats of a graph whose passes are boxes of their own."""
+        if self.depth.level != "block" or self.around or self.shut:
+            return
+
+        def kept(name: str) -> bool:
+            return self.depth.names(plain(around.inner(name).path))
+
+        unlike = frozenset(all_differ(graph, kept, nested=self.depth.nested) if self.depth.layers else ())
+        names = drawn_apart(graph, kept, unlike) if not around.path else unlike
+        self.tapped |= bool(names - unlike)
+        self.apart |= {around.inner(name).path for name in names}
 
     def dissolves(self, node: TypedBlock, rate: float, graph: TypedGraph, given: Sources, out: FlowBuilder) -> bool:
         """Return whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
@@ -187,12 +209,13 @@ class DiagramBuilder:
         title = spoken(branch_name(path)) if part is None else spoken(part.kind)
         closed = shut or ((self.depth.level == "overview" or part is not None) and not holds_layers(node.graph))
         boxed = shut and self.depth.level == "full" and not self.depth.shows(path)  # which tells its blocks, and not their maps
-        open_ = not closed or self.depth.shows(path)
+        box = closed and not self.depth.shows(path)
         stream = stream_of(node.graph)
-        stream = NO_STREAM if open_ and joins_a_row(node.graph, stream, given) else stream
-        flow, ports = (self.at_level("block") if boxed else self).flow(node.graph, given, place, stream)
+        stream = stream if box or not joins_a_row(node.graph, stream, given) else NO_STREAM
+        inside = self.at_level("block") if boxed else self
+        flow, ports = (inside.in_box() if box else inside).flow(node.graph, given, place, stream)
         self.names[path] = own_name(node, place)
-        if not open_:
+        if box:
             out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
         else:
             out.items.append(self.frame(node, title, place, flow))
@@ -255,10 +278,11 @@ class DiagramBuilder:
         about = self.captions.about(node, place, tip, own)
         about = replace(about, parameters=self.counts.total(place.all), description=self.captions.description(node, place))
         part = node.node.part if isinstance(node, TypedGroup) else None
-        room = self.depth.spacious and not self.apart  # each pass is a box, and so is what reads it
+        single = place.path.rpartition(".")[0] in self.apart
+        room = self.depth.spacious and not self.tapped  # each pass is a box, and so is what reads it
         doc = first_words(part.__doc__ or "") if part is not None and room else ""
         told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
-        found = of_group(flows, about, name, params, doc, passes)
+        found = of_group(flows, about, name, params, doc, passes, norms=single)
         return replace(found, name=told, shape=new_shape(node), gives=first_output(node))
 
     def flow(
@@ -370,13 +394,17 @@ class DiagramBuilder:
         kinds = {node.passes[index]: index for index in reversed(passes)}
         given = {index: repeats.inputs_from_outside(node, index, passes, around) for index in passes}
         inside = self.inside(place.path) if apart else self
+        self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in kinds if apart and len(graph.nodes) == 1}
         flows = [inside.flow(graph, given[index], here)[0] for graph, index in kinds.items()]
-        one, several = repeats.layer_title(node, flows), len(passes) > 1
-        title = f"× {len(passes)} {one}" if several else f"{one} {passes[0]}" if apart else one
+        one, several = repeats.single_title(node, flows) if apart else repeats.layer_title(node, flows), len(passes) > 1
+        title = f"× {len(passes)} {one}" if several else repeats.numbered(one, passes[0]) if apart else one
         of_kinds = [[index for index in passes if node.passes[index] == graph] for graph in kinds]
         box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here, of_kinds, here.all)
         if apart:
-            out.items.append(replace(box, shape=changed_shape(node.passes[passes[0]], node.passes[passes[-1]])))
+            name = "" if one == repeats.layer_title(node, flows) else node.name
+            after = repeats.after_last(flows[0])
+            shape = changed_shape(node.passes[passes[0]], node.passes[passes[-1]])
+            out.items.append(replace(box, shape=shape, name=name, after=after))
         else:
             named = f"{node.name}({passes[0]}:{passes[-1] + 1})" if several else f"{node.name}({passes[0]})"
             out.items.append(replace(box, look=replace(box.look, facts=(named, *box.look.facts)), shape=""))

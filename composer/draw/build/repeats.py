@@ -16,7 +16,7 @@ from composer.draw.build.walks import outside_repeats
 from composer.draw.diagram import Flow, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 from composer.graph.anatomy import wires_of
-from composer.graph.typed import TypedBlock, TypedGraph, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat
 from composer.graph.visit import every_node, walk
 
 LAYERS = re.compile(r"(layers?|blocks?|encoder|decoder)(_\d+)?")
@@ -223,6 +223,31 @@ def layer_title(node: TypedRepeat, flows: Sequence[Flow]) -> str:
     if node.name == "decoder" or both or any(seen.causal for seen in masked):
         return f"Decoder {word}"
     return f"Encoder {word}" if node.name == "encoder" or masked else word.capitalize()
+
+
+def single_title(node: TypedRepeat, flows: Sequence[Flow]) -> str:
+    """Return what one pass is called that is drawn by itself: the block of the recipe that is all there is in each, if its author
+    has no word for a pass.
+    """
+    parts = [inner.node.part for one in node.passes for inner in one.nodes if isinstance(inner, TypedGroup)]
+    kinds = {part.kind for part in parts if part is not None}
+    alone = len(kinds) == 1 and len(parts) == sum(len(one.nodes) for one in node.passes) == len(node.passes)
+    return spoken(kinds.pop()) if alone and pass_name(node) == node.name else layer_title(node, flows)
+
+
+def after_last(flow: Flow) -> str:
+    """Return what happens in training to what a flow gives; nothing where nothing does."""
+    last = flow.by_path.get(flow.outlet.path) if flow.outlet is not None else None
+    return last.after if isinstance(last, Leaf) else ""
+
+
+def numbered(title: str, index: int) -> str:
+    """Return what one pass is called that is drawn by itself, given what each is called.
+
+    >>> numbered("Stage", 2), numbered("MLP 1", 0)
+    ('Stage 2', 'MLP 1, pass 0')
+    """
+    return f"{title}, pass {index}" if title[-1:].isdigit() else f"{title} {index}"
 
 
 def parameters(node: TypedRepeat, counts: ParameterCounts, place: str) -> list[int]:

@@ -1,22 +1,38 @@
-"""Repeats whose passes are boxes of their own: those of few passes that blocks around them read one by one."""
+"""Repeats whose passes are boxes of their own: those of few passes that blocks around them read one by one, or that all differ in
+their sizes and are told by few words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import TypeAlias
 
-from composer.graph.anatomy import wires_of
+from composer.draw.build.closed_groups import holds_layers
+from composer.draw.build.parallel_passes import is_parallel
+from composer.draw.style.looks import look
+from composer.graph.anatomy import TYPED, wires_of
 from composer.graph.ir import Ref
-from composer.graph.typed import TypedGraph, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
+from composer.graph.visit import Fold, Inside, every_node
 
 MAX_PASSES = 5
 """Passes of a repeat that may be boxes above each other: more are longer than the frame that tells what they have in common."""
 MIN_READ = 2
 """Passes before the last one that others read: of a single one, a wire leads out of the frame."""
+MAX_UNLIKE = 4
+"""Passes that all differ in their sizes, and are boxes above each other: of more, a list of sizes says what they have in common.
+"""
+MAX_MAPS = 2
+"""Blocks with parameters in such a pass, beside norms, whose numbers one line has room for."""
+
+ShapesInside: TypeAlias = tuple[object, ...]
+"""The shapes of all parameters of a graph, in order."""
 
 
-def drawn_apart(graph: TypedGraph, kept: Callable[[str], bool]) -> frozenset[str]:
+def drawn_apart(graph: TypedGraph, kept: Callable[[str], bool], known: Collection[str] = ()) -> frozenset[str]:
     """Return the repeats of a graph whose passes are drawn as boxes of their own, but for those that are `kept` together or share
-    parameters: of some, different nodes read different passes; of others, different passes read different passes of such.
+    parameters: the `known` ones; those of which different nodes read different passes; and those of which different passes read
+    different passes of such.
     """
     repeats = {
         node.name: node
@@ -29,7 +45,7 @@ def drawn_apart(graph: TypedGraph, kept: Callable[[str], bool]) -> frozenset[str
         if repeat is not None and reader.partition("(")[0] != ref.node:
             index = len(repeat.passes) - 1 if ref.index is None else ref.index
             readers[ref.node].setdefault(index, set()).add(reader)
-    apart = {name for name, read in readers.items() if _read_one_by_one(read, len(repeats[name].passes) - 1)}
+    apart = {*known} | {name for name, read in readers.items() if _read_one_by_one(read, len(repeats[name].passes) - 1)}
     return frozenset(apart | {name for name, node in repeats.items() if any(_different(node, other) for other in apart)})
 
 
@@ -53,3 +69,78 @@ def _different(node: TypedRepeat, other: str) -> bool:
     """Return whether passes of a repeat read different passes of another one."""
     read = [{(ref.index, ref.port) for wire in one.wires for ref in wire.refs if ref.node == other} for one in node.node.passes]
     return node.name != other and all(read) and len({*map(frozenset, read)}) == len(read)
+
+
+# -- passes that differ in their sizes
+
+
+def all_differ(graph: TypedGraph, kept: Callable[[str], bool], *, nested: bool) -> Iterator[str]:
+    """Yield the repeats of a graph of few passes, one after the other, of which each has parameters of other shapes than all
+    others, and whose passes few words tell: a short chain, or what holds repeats, if these are closed: where they may be open,
+    since they are `nested`, a frame around them says what they have in common.
+    """
+    for node in graph.nodes:
+        if not isinstance(node, TypedRepeat) or not 1 < len(node.passes) <= MAX_UNLIKE or node.node.share or kept(node.name):
+            continue
+        if _is_sequence(node) and _differ_in_sizes(node.passes) and all(map(_told_in_words, node.passes)):
+            stages = all(map(holds_layers, node.passes))
+            if not nested if stages else all(map(_is_short_chain, node.passes)):
+                yield node.name
+
+
+def _is_sequence(node: TypedRepeat) -> bool:
+    """Return whether each pass of a repeat gives one value, and the next one reads that and no other pass."""
+    if is_parallel(node) or any(len(one.outputs) > 1 for one in node.passes):
+        return False
+    read = [{ref.index for wire in one.wires for ref in wire.refs if ref.node == node.name} for one in node.node.passes]
+    return read == [set(), *({index} for index in range(len(read) - 1))]
+
+
+def _differ_in_sizes(passes: Iterable[TypedGraph]) -> bool:
+    """Return whether every graph has parameters, of other shapes than each of the others."""
+    sizes = Fold(TYPED, _sizes_of_node, _joined, every_node)
+    found = [sizes.graph(one) for one in passes]
+    return all(found) and len({*found}) == len(found)
+
+
+def _sizes_of_node(node: TypedNode, inside: Inside[TypedGraph, ShapesInside, ShapesInside]) -> ShapesInside:
+    own = tuple(tuple(one.shape) for one in node.parameters) if isinstance(node, TypedBlock) else ()
+    return _joined(None, [own, *inside.passes(), *(sizes for _, sizes in inside.slots)])
+
+
+def _joined(_: object, several: Iterable[ShapesInside]) -> ShapesInside:
+    return tuple(size for sizes in several for size in sizes)
+
+
+def _told_in_words(graph: TypedGraph) -> bool:
+    """Return whether a graph has no attention, and no branch that a block such as `residual` adds: these a figure is to show."""
+    return Fold(TYPED, _is_told, lambda _, told: all(told), every_node).graph(graph)
+
+
+def _is_told(node: TypedNode, inside: Inside[TypedGraph, bool, bool]) -> bool:
+    if isinstance(node, TypedBlock):
+        return not inside.slots and look(node).hue not in ("attn", "cross", "moe")
+    dissolved = isinstance(node, TypedGroup) and node.node.part is not None and node.node.part.dissolved
+    return isinstance(node, TypedGroup | TypedRepeat) and not dissolved and all(inside.passes())
+
+
+def _is_short_chain(graph: TypedGraph) -> bool:
+    """Return whether each node of a graph reads what the one before gives, and few have parameters that are no norms."""
+    maps = Fold(TYPED, _maps_of_node, lambda _, many: sum(many), every_node)
+    chains = Fold(TYPED, lambda _, inside: all(inside.passes()), _is_chain, every_node)
+    return chains.graph(graph) and 0 < maps.graph(graph) <= MAX_MAPS
+
+
+def _maps_of_node(node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
+    own = isinstance(node, TypedBlock) and bool(node.parameters) and look(node).hue != "norm"
+    return own + sum(inside.passes())
+
+
+def _is_chain(graph: TypedGraph, inside: Iterable[bool]) -> bool:
+    """Return whether each node of a graph reads one value, what the one before gives, as those inside of groups do."""
+    before = graph.graph.inputs[0].name if graph.graph.inputs else ""
+    for node in graph.nodes:
+        if [ref.node for wire in wires_of(node.node) for ref in wire.refs] != [before]:
+            return False
+        before = node.name
+    return all(inside) and [ref.node for _, ref in graph.graph.outputs] == [before]

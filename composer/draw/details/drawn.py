@@ -128,7 +128,7 @@ class Details:
         chosen = min(shown, key=lambda found: (found.merged, -count_read(around, found.path)))  # the first that shows most
         box = closed[chosen.path]
         title = title_of_box(box)
-        same_title = {box.about.path for box in boxes if title_of_box(box) == title}
+        same_title = {plain(box.about.path) for box in boxes if title_of_box(box) == title}
         said = chosen.said
         alike = all(other is not None and other.said == said for other in inside)
         kind = one.places[0]
@@ -214,8 +214,10 @@ def with_pieces(scene: Scene, pieces: Pieces) -> Scene:
 
 
 def title_of_box(box: Box) -> str:
-    """Return the title of a box."""
-    return next((text.text for text in box.texts if text.role == "title"), "")
+    """Return the title of a box; of one for a pass of a repeat, without the number of the pass."""
+    title = next((text.text for text in box.texts if text.role == "title"), "")
+    number = box.about.path.rpartition(".")[2]
+    return re.sub(rf"(?:, pass)? {number}$", "", title) if number.isdigit() else title
 
 
 def named(pieces: Pieces, block: str, title: str, width: float, height: float) -> Scene:

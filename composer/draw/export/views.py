@@ -10,7 +10,7 @@ from composer.draw.arrange.foot import UNSHADED, shows_whole_blocks
 from composer.draw.arrange.shares import COLORINGS, WHOLE_BLOCKS, Coloring, NodeShares
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.links import LinkGraph
-from composer.draw.paths import above
+from composer.draw.paths import above, plain
 from composer.draw.scene import Box, Reference, Scene, WirePath
 from composer.draw.style.themes import ThemeName
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
@@ -104,15 +104,16 @@ def all_views(figure: Openable) -> list[View]:
     while waiting:
         view = waiting.pop(0)
         for path in openable(view.figure.scene, whole, closed):
-            around = [one for one in view.opened if path.startswith(f"{one}.")]
-            opened = (*around, path)
+            whole_path = plain(path)  # all passes of a repeat open together
+            around = [one for one in view.opened if whole_path.startswith(f"{one}.")]
+            opened = (*around, whole_path)
             if (key := "+".join((view.level, *opened))) in found:
                 view.opens[path] = key
                 continue
             if len(found) >= MAX_VIEWS and (view.opened or view.level != "overview"):
                 continue
             deeper = View(view.level, opened, drawn[view.level].at(view.level, opened, "kind"))
-            if path in {box.about.path for box in deeper.figure.scene.boxes}:
+            if {path, whole_path} & {box.about.path for box in deeper.figure.scene.boxes}:
                 continue  # it has nothing inside after all
             if frames(deeper.figure.scene) == frames(found["block"].figure.scene) and view.level == "overview":
                 view.opens[path] = "block"
@@ -149,7 +150,7 @@ def closing(view: View, found: dict[str, View]) -> Iterator[tuple[str, str]]:
     if view.opened:
         yield view.opened[-1], view.level
     upper = "block" if view.level == "full" else "overview"
-    shown = {box.about.path for box in found[upper].figure.scene.boxes}
+    shown = {plain(box.about.path) for box in found[upper].figure.scene.boxes}
     for box in view.figure.scene.boxes:
         for path in above(box.about.path):
             if path in shown and path != box.about.path and path not in view.opened:
@@ -159,8 +160,8 @@ def closing(view: View, found: dict[str, View]) -> Iterator[tuple[str, str]]:
 def openable(scene: Scene, whole: set[str], closed: Collection[str] = ()) -> list[str]:
     """Return the blocks of a picture that have something inside, those first that are closed to fit a page."""
     inner = {path.rpartition(".")[0] for path in whole}.union(closed)
-    found = (path for path in dict.fromkeys(box.about.path for box in scene.boxes) if path in inner)
-    return sorted(found, key=lambda path: path not in closed)
+    found = (path for path in dict.fromkeys(box.about.path for box in scene.boxes) if plain(path) in inner)
+    return sorted(found, key=lambda path: plain(path) not in closed)
 
 
 def frames(scene: Scene) -> set[str]:

@@ -65,7 +65,7 @@ def in_lines(leaf: Leaf, width: float, typography: Typography) -> Leaf:
         said = (*look.sides[0].facts, *beside[1:]) if look.sign else (*look.facts, *beside)
         look = replace(look, facts=said, hue=look.sides[0].hue if look.sign else look.hue, sides=(), sign=None)
     alone = replace(leaf, look=look)
-    rows = [replace(row, share=re.sub(r" of \d+:(?! ×)", " ×", row.share)) for row in leaf.rows]
+    rows = [replace(row, share=re.sub(r"(?<=\d) of \d+:(?! ×)", " ×", row.share)) for row in leaf.rows]
     drawn = tuple(row for row in rows if row.look.title)
     words = [row.share for row in rows if not row.look.title]  # of a repeat that is closed, which may take several lines
     room = width - PAD - (ICON_ROOM if look.icon is not None and not drawn else PAD)

@@ -9,7 +9,18 @@ from dataclasses import replace
 from blocks.core import Look
 from composer.cost.units import short
 from composer.draw.about import About
-from composer.draw.brief import MAX_LETTERS, by_first_pass, computes, cut, ever_shorter, fits, in_letters, nested, with_series
+from composer.draw.brief import (
+    MAX_LETTERS,
+    by_first_pass,
+    computes,
+    cut,
+    ever_shorter,
+    fits,
+    in_chain,
+    in_letters,
+    nested,
+    with_series,
+)
 from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.values import seen_in_all
@@ -25,13 +36,20 @@ MAX_WITH_MASK, MIN_LETTERS = 76, 24
 
 
 def of_group(
-    flows: Sequence[Flow], about: About, title: str, params: str, doc: str = "", passes: Sequence[Sequence[int]] = ()
+    flows: Sequence[Flow],
+    about: About,
+    title: str,
+    params: str,
+    doc: str = "",
+    passes: Sequence[Sequence[int]] = (),
+    *,
+    norms: bool = False,
 ) -> Leaf:
     """Return a group as one box, whose passes are of one or more kinds: its blocks in a few letters, with the numbers that tell
-    them from others, the masks of its attention, and what its author says of it where there is room left; of kinds that differ
-    in these, each for itself, with the number of its `passes`.
+    them from others, its `norms` and activations wherever there is room, the masks of its attention, and what its author says of
+    it where there is room left; of kinds that differ in these, each for itself, with the number of its `passes`.
     """
-    whole = without_rows(flows, about, title, params, doc, passes)
+    whole = without_rows(flows, about, title, params, doc, passes, norms=norms)
     rows = [] if doc else told_apart(flows, passes)
     if not rows:
         return whole
@@ -40,7 +58,9 @@ def of_group(
     return replace(whole, look=in_words, rows=tuple(rows))
 
 
-def without_rows(flows: Sequence[Flow], about: About, title: str, params: str, doc: str, passes: Sequence[Sequence[int]]) -> Leaf:
+def without_rows(
+    flows: Sequence[Flow], about: About, title: str, params: str, doc: str, passes: Sequence[Sequence[int]], *, norms: bool
+) -> Leaf:
     """Return the same with what is in all kinds of passes in one line."""
     leaves = [item for flow in flows for item in flow.leaves()]
     pictured = [(item.about.path, item.look if isinstance(item, Leaf) else item.expert) for item in leaves]
@@ -54,7 +74,7 @@ def without_rows(flows: Sequence[Flow], about: About, title: str, params: str, d
     if not all(one.mask for one in alike):  # of passes in which something else stands there
         mask = known = ""
     room = MAX_LETTERS if known or not mask else min(MAX_LETTERS, max(MAX_WITH_MASK - len(mask), MIN_LETTERS))
-    words = [said for said in in_letters(flows, room, passes) if said.lower() != title.lower()]
+    words = [said for said in in_letters(flows, room, passes, norms=norms) if said.lower() != title.lower()]
     if any(f"({one.known_mask or one.mask})" in said for one in looks if one.mask for said in words):
         mask = known = ""  # of several masks, each is told beside its block
     docs = [doc] if doc and not repeats(doc, (title, *(look.title for look in looks))) else []
@@ -98,17 +118,20 @@ def repeats(doc: str, said: Iterable[str]) -> bool:
 
 def told_apart(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> list[Row]:
     """Return a row for each kind of passes that differ in their blocks, or in the numbers of these, as full as there is room for;
-    nothing where they do not, or are too many.
+    nothing where they do not, are too many, or a chain of widths tells all.
     """
     if len(flows) < 2 or not passes:
         return []
     flows, passes = by_first_pass(flows, passes)
     words: Sequence[tuple[str, ...]] = []
     for words in ever_shorter(flows):
+        if (chain := in_chain(words, passes, flows)) and fits(chain, MAX_LETTERS):
+            return []
         rows = rows_of(with_series(words, passes), passes)
         if rows and max(len(row.share) for row in rows) <= MAX_LETTERS:
             return rows
-    shares = [len(f"{len(own)} of {sum(map(len, passes))}: ") for own in passes]
+    count = sum(map(len, passes))
+    shares = [len(f"{ordinal(1) if len(flows) == count else len(own)} of {count}: ") for own in passes]
     whole = zip(with_series(words, passes), shares, strict=False)  # there may be no words
     return rows_of(
         [said if said and fits(said, MAX_LETTERS - share) else cut(said, MAX_LETTERS - share) for said, share in whole], passes
@@ -116,13 +139,26 @@ def told_apart(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> list[R
 
 
 def rows_of(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> list[Row]:
-    """Return a row for all passes that say the same; nothing for one kind, for too many, and where one says nothing."""
+    """Return a row for all passes that say the same, or for each one by its place among them where all differ; nothing for one
+    kind, for too many, and where one says nothing.
+    """
     kinds: dict[tuple[str, ...], int] = {}
     for said, own in zip(words, passes, strict=False):
         kinds[said] = kinds.get(said, 0) + len(own)
     whole = sum(map(len, passes))
-    rows = [Row(f"{count} of {whole}: {' · '.join(said)}", Look(""), count) for said, count in kinds.items()]
+    counts = [*kinds.values()] if len(kinds) < whole else [*map(ordinal, range(1, whole + 1))]
+    told = zip(counts, kinds.items(), strict=True)
+    rows = [Row(f"{share} of {whole}: {' · '.join(said)}", Look(""), count) for share, (said, count) in told]
     return rows if 1 < len(rows) <= MAX_KINDS and () not in kinds else []
+
+
+def ordinal(number: int) -> str:
+    """Return a number as a place in a row.
+
+    >>> ordinal(1), ordinal(2), ordinal(3), ordinal(4)
+    ('1st', '2nd', '3rd', '4th')
+    """
+    return f"{number}{('st', 'nd', 'rd')[number - 1] if number <= len(('st', 'nd', 'rd')) else 'th'}"
 
 
 def fold_norms(flow: Flow) -> Flow:
