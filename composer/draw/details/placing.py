@@ -12,8 +12,8 @@ from composer.draw.layout.fragment import Fragment, Pieces, areas
 
 GAP = 28.0
 """Between a detail and everything else."""
-WAYS = 6
-"""In how many ways each of several details is placed to find how all of them fill a page best."""
+WAYS, MAX_WAYS = 6, 12
+"""In how many ways each of several details is placed to find how all of them fill a page best, and how many of these go on."""
 
 
 def covered(pieces: Pieces, texts: Sequence[Area]) -> list[Area]:
@@ -85,14 +85,19 @@ def best_spots(
     """Return where several rectangles are to be so that a page with all of them is smallest: one of them may stand below the
     drawing although the page would be smaller with this one alone at the right.
     """
+
+    def with_all(placed: tuple[Area, ...]) -> tuple[float, float]:
+        return page_cost(reduce(grown, placed, page), size)
+
     found: list[tuple[Area, ...]] = [()]
     for (width, height), box in zip(extents, boxes, strict=True):
-        found = [
+        ways = [
             (*placed, Area(x, y, x + width, y + height))
             for placed in found
             for x, y in _different_ways([*taken, *placed], reduce(grown, placed, page), (width, height), box, size)
         ]
-    return min(found, key=lambda placed: page_cost(reduce(grown, placed, page), size))
+        found = sorted(ways, key=with_all)[:MAX_WAYS]
+    return found[0]
 
 
 def _different_ways(
