@@ -60,7 +60,7 @@ CHAIN = re.compile(r"\d[\d.\u00a0]*(?: → \d[\d.\u00a0]*){2,}")
 """The widths of a repeat from pass to pass, or of one block with a hidden width."""
 REACH = 4.0
 """Pixels between an arrowhead and what it leads to."""
-AT_NAME = 12.0
+AT_NAME = 18.0
 """Pixels between an arrowhead and where the name begins that it leads to."""
 IN_BRANCHES = re.compile(r" · | \+ shortcut | \| | → (?=\d+ × \d|[^\W\d])")
 """What stands between the blocks that a closed box names: in a row, around others, beside others and in a branch."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import composer
 from composer.draw.export.polylines import parting, rounded
 from composer.draw.scene import Box, Scene, WirePath
-from tests.draw.read_back import loose, read
+from tests.draw.read_back import from_the_left, loose, read
 
 PAPERS = Path(__file__).parent / "papers"
 
@@ -111,9 +111,11 @@ def test_a_loss_of_several_values_stands_at_each() -> None:
 
 
 def test_another_name_at_a_value_than_that_of_its_loss_is_found() -> None:
-    """In the picture, as one reads it."""
-    svg = composer.load(PAPERS / "hed.yaml").draw().svg()
+    """In the picture, as one reads it, also where the stream runs to the right."""
+    recipe = composer.load(PAPERS / "hed.yaml")
+    svg = recipe.draw().svg()
     assert [*loose(read(svg))] == []
+    assert [*loose(from_the_left(read(recipe.draw(direction="right").svg())))] == []
     before, name, after = svg.rpartition(">Sides loss<")
     planted = f"{before}{name.replace('Sides', 'Fused')}{after}"
     assert [*loose(read(planted))] == ["side5 → losses.sides: the arrow ends elsewhere"]
