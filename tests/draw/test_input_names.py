@@ -94,7 +94,7 @@ def test_a_formula_names_what_it_reads_otherwise() -> None:
     assert {text.text for _, text in found} == given.keys()
     for wire, text in found:
         x, y = wire.points[0]
-        (start,) = (one for one in scene.texts if abs(one.y - y + 3) < 2 and 0 <= one.area.left - x < 12)
+        (start,) = (one for one in scene.texts if 0 < y - one.y < 12 and 0 <= one.area.left - x < 12)
         assert start.text == given[text.text]
 
 
