@@ -45,6 +45,8 @@ class Leaf:
     """On a narrow page, all that it says line by line, in place of title, detail and parameters."""
     name: str = ""
     """That of its node, where it tells more than the title."""
+    closed: bool = False
+    """Whether it stands for what is in it, which it may tell in a few lines."""
 
 
 @dataclass(frozen=True, slots=True)
