@@ -15,7 +15,7 @@ from blocks.primitives.stack_split import of_port
 
 WIDEST, WIDEST_BELOW = 40, 76
 """Signs of the longest formula that is drawn as a title; and in the smaller letters below the name of its node."""
-MAX_IN_BRIEF = 24
+MAX_IN_BRIEF = 40
 """Signs of the longest formula that a box around it names."""
 SHORTEST_NAME = 4
 """Signs that are left of a name that is cut."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import TypeAlias
 
-from blocks.core import spoken
+from blocks.core import Look, spoken
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
 from composer.draw.series import NUMBER, REPEAT, as_chain, as_series, listed, one_each, one_number, template
-from composer.draw.structure import has_skip, parallel_part, shortcut_of, side_by_side, with_shortcut
+from composer.draw.structure import behind_skip, parallel_part, shortcut_of, side_by_side, with_shortcut
+from composer.draw.style.line_breaks import has_room
 
 MAX_LETTERS = 64
-"""Letters of what a closed box tells."""
+"""Letters of what a row tells of a kind of passes."""
 MAX_FACT = 24
 """Letters of a fact that is told behind a title."""
 ROOMS = (64, 32)
@@ -22,10 +24,20 @@ MORE = "…"
 """What stands behind the last block that is named, where something else in the box computes, too."""
 SKIP = " + skip"
 """What stands behind all blocks around which the input goes."""
+DROPOUT = "dropout "
+"""How what training does to a value begins, which maps alone tell."""
+TIMES = re.compile(r"^\d+ × ")
+"""How often a block is there."""
 SCALE = re.compile(r"× (\S+)")
 """A block that multiplies by a number, which beside others reads as how often something is there."""
-MOVES, NORMS, MAPS, OPERATIONS, MAIN = range(-1, 4)
+MOVES, NORMS, BETWEEN, MAPS, OPERATIONS, MAIN = range(-1, 5)
 """How much blocks matter for what a box is."""
+MAX_TURN, MAX_TURN_LETTERS = 4, 44
+"""Blocks of what a box counts as one that comes several times, and letters of these, which no line breaks."""
+MAX_MAPS = 4
+"""Maps that are told beside operations, where there is no room for all that stands between them."""
+HasRoom: TypeAlias = Callable[[Sequence[str]], bool]
+"""Whether there is room for what is told of blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +48,21 @@ class Brief:
     """From the fullest to the shortest."""
     weight: int
     """What is left out last: `MAIN` for what its class calls in few letters and blocks of the recipe, then `OPERATIONS` with the
-    formula whose value the box gives, `MAPS`, `NORMS` with activations, and what `MOVES` values, as other formulas.
+    formula whose value the box gives, `MAPS`, activations and other formulas that stand `BETWEEN` these, `NORMS` with dropout,
+    and what `MOVES` values.
     """
     sides: tuple[str, ...] = ()
     """The positions that act on it."""
     computes: bool = True
     """Whether it tells passes apart that differ in it: it reads something, and is no norm or the like."""
     times: int = 1
-    """How often it is there, one after the other, as the block of a repeat."""
+    """How often it is there, one after the other, as a block of a repeat."""
+    turn: str = ""
+    """The path of that repeat, whose blocks follow one another in each pass."""
+    then: str = ""
+    """The activation behind it, where it stands for a box around both; or dropout."""
+    behind: bool = False
+    """Whether it comes behind the sum at the end of a skip connection."""
 
     @property
     def kind(self) -> str:
@@ -56,18 +75,18 @@ class Brief:
 
 
 def in_letters(
-    flows: Sequence[Flow], room: int = MAX_LETTERS, passes: Sequence[Sequence[int]] = (), *, norms: bool = False
+    flows: Sequence[Flow], fits: HasRoom, passes: Sequence[Sequence[int]] = (), *, norms: bool = False
 ) -> tuple[str, ...]:
     """Return the blocks of flows, each of some passes, as full as there is room for, beside what is told in few letters with
-    `norms` and activations; where there is none, the first ones in their shortest form.
+    `norms`; where there is none, the first ones in their shortest form.
     """
     told: tuple[str, ...] = ()
     flows, passes = by_first_pass(flows, passes)
     for words in ever_shorter(flows, norms=norms):
         told = in_chain(words, passes, flows) or in_all(with_series(words, passes))
-        if fits(told, room):
+        if fits(told):
             return told
-    return cut(told, room)
+    return cut(told, fits)
 
 
 def by_first_pass(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> tuple[Sequence[Flow], Sequence[Sequence[int]]]:
@@ -78,16 +97,21 @@ def by_first_pass(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> tup
     return [flow for flow, _ in pairs], [own for _, own in pairs]
 
 
-def fits(told: Sequence[str], room: int) -> bool:
-    """Return whether there is room for what is told of blocks, beside a sign that there are more."""
-    return len(" · ".join(one for one in told if one != MORE)) <= room
+def in_one_line(room: int) -> HasRoom:
+    """Return whether there is room for what is told of blocks in a line of so many letters, beside a sign that there are more."""
+    return lambda told: len(" · ".join(one for one in told if one != MORE)) <= room
 
 
-def cut(told: tuple[str, ...], room: int) -> tuple[str, ...]:
+def in_few_lines(beside: Sequence[str] = ()) -> HasRoom:
+    """Return whether there is room in the lines of a box for what is told of blocks, and for what stands behind it."""
+    return lambda told: has_room((*(one for one in told if one != MORE), *beside))
+
+
+def cut(told: tuple[str, ...], fits: HasRoom) -> tuple[str, ...]:
     """Return the first ones of blocks for which there is room, and a sign that there are more."""
-    end = f"{MORE}{SKIP}" if told and told[-1].endswith(SKIP) else MORE
+    end = f"{MORE}{SKIP}" if any(said.endswith(SKIP) for said in told) else MORE
     told = tuple(said for said in told if not said.startswith(MORE))
-    while told and not fits((*told, end), room):
+    while told and not fits((*told, end)):
         told = told[:-1]
     return (*told, end) if told else ()
 
@@ -96,17 +120,36 @@ def nested(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]] = 
     """Return a box with what is in it as one block of another box, from the fullest form to its title alone; one around a single
     block that has the name of that, `conv norm` around a `conv`, is that block.
     """
-    inner = {one.forms: one for flow in flows for one in briefs(flow) if one.weight == MAIN}
-    if len(inner) == 1 and all(sum(one.weight == MAIN for one in briefs(flow)) == 1 for flow in flows):
+    every = [briefs(flow) for flow in flows]
+    inner = {one.forms: one for own in every for one in own if one.weight == MAIN}
+    if len(inner) == 1 and all(sum(one.weight == MAIN for one in own) == 1 for own in every):
         (only,) = inner.values()
-        if only.forms[-1].split()[0].lower() in title.lower().split() and not any(map(has_skip, flows)):
-            return only.forms
+        if (
+            only.times == 1
+            and only.forms[-1].split()[0].lower() in title.lower().split()
+            and all(behind_skip(flow) is None for flow in flows)
+        ):
+            return with_activation(only, every)
     found = []
     for room in ROOMS:
-        told = [said for said in in_letters(flows, room - len(f"{title} ()"), passes) if said.lower() != title.lower()]
-        if any(character.isdigit() for said in told for character in said) and not told[-1].startswith(MORE):
-            found.append(f"{title} ({', '.join(told)})")
+        told = [
+            said for said in in_letters(flows, in_one_line(room - len(f"{title} ()")), passes) if said.lower() != title.lower()
+        ]
+        blocks = {one.forms[-1] for own in every for one in own if one.weight == MAIN}
+        named = len(told) > 1 and all(TIMES.sub("", said) in blocks for said in told)
+        if (named or any(map(str.isdigit, "".join(told)))) and not told[-1].startswith(MORE) and computes(flows):
+            found.append(f"{title} ({' · '.join(told).replace(' · ', ', ')})")
     return tuple(dict.fromkeys((*found, title)))
+
+
+def with_activation(one: Brief, every: Sequence[Sequence[Brief]]) -> tuple[str, ...]:
+    """Return the forms of the only block of some flows that counts, each with the activation behind it in all flows."""
+    behind = set()
+    for own in every:
+        at = next(number for number, other in enumerate(own) if other.weight == MAIN)
+        behind.add(" · ".join(other.forms[-1] for other in own[at + 1 :] if other.weight == BETWEEN))
+    (then, *others) = behind
+    return one.forms if others or not then else tuple(f"{form} · {then}" for form in one.forms)
 
 
 def with_series(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> Sequence[tuple[str, ...]]:
@@ -152,14 +195,21 @@ def ever_shorter(flows: Sequence[Flow], *, norms: bool = False) -> Iterator[list
     connection around all.
     """
     every = [briefs(flow) for flow in flows]
-    skips = [has_skip(flow) and any(one.weight >= MAPS for one in own) for flow, own in zip(flows, every, strict=True)]
+    skips = [
+        behind_skip(flow) is not None and any(one.weight >= MAPS for one in own) for flow, own in zip(flows, every, strict=True)
+    ]
     for kept, by in _with_less(every, norms=norms):
-        more = [
-            sum(one.weight > NORMS for one in own) > sum(one.weight > NORMS for one in some)
-            for own, some in zip(every, kept, strict=True)
-        ]
-        whole = [(*said, *[MORE] * left_out) for said, left_out in zip(as_runs(kept, by), more, strict=True)]
-        yield [with_skip(said) if around else said for said, around in zip(whole, skips, strict=True)]
+        yield [as_said(some, by, own, around) for some, own, around in zip(kept, every, skips, strict=True)]
+
+
+def as_said(kept: Sequence[Brief], by: Mapping[str, int], every: Sequence[Brief], around: bool) -> tuple[str, ...]:
+    """Return what the blocks that are kept of all say in the order in which they run, those with an input that goes around them
+    before those behind the sum.
+    """
+    said = as_run([one for one in kept if not (around and one.behind)], by)
+    more = sum(one.weight > BETWEEN for one in every) > sum(one.weight > BETWEEN for one in kept)
+    whole = (*said, *[MORE] * more)
+    return (*with_skip(whole), *as_run([one for one in kept if one.behind], by)) if around else whole
 
 
 def _with_less(every: Sequence[Sequence[Brief]], *, norms: bool) -> Iterator[tuple[list[list[Brief]], Mapping[str, int]]]:
@@ -170,9 +220,18 @@ def _with_less(every: Sequence[Sequence[Brief]], *, norms: bool) -> Iterator[tup
     if max(weights) > NORMS:  # what moves values says nothing beside what computes
         every, weights = [[one for one in own if one.weight >= NORMS] for own in every], weights - {MOVES}
     common = set.intersection(*({one.forms[-1] for one in own} for own in every))
-    for least in sorted(weights - {NORMS} if max(weights) > MAPS and not norms else weights):
+    if any(one.then for own in every for one in own):
+        weights |= {BETWEEN}
+    maps = max(sum(one.weight == MAPS for one in own) for own in every)
+    idle = {NORMS} if max(weights) > MAPS and not norms else set()
+    if idle:
+        every = [[replace(one, then=one.then.partition(DROPOUT)[0].removesuffix(" · ")) for one in own] for own in every]
+    idle |= {MAPS} if max(weights) == OPERATIONS and maps > MAX_MAPS else set()
+    for least in sorted(weights - idle):
         kept = [[one for one in own if one.weight >= least or (one.computes and one.forms[-1] not in common)] for own in every]
         by: dict[str, int] = {}
+        if least > BETWEEN:
+            kept = [[replace(one, then="") for one in own] for own in kept]
         yield kept, by
         while least >= min(MAPS, max(weights)) and (longest := longest_kind(kept, by)):
             by[longest] = by.get(longest, 0) + 1
@@ -202,21 +261,61 @@ def longest_kind(blocks: Sequence[Sequence[Brief]], by: Mapping[str, int]) -> st
     return longest
 
 
-def as_runs(blocks: Sequence[Sequence[Brief]], by: Mapping[str, int]) -> list[tuple[str, ...]]:
-    """Return what blocks say in the order in which they run, as often as each follows itself."""
-    return [tuple(runs((one.shortened(by.get(one.kind, 0)), one.sides, one.times) for one in own)) for own in blocks]
+def as_run(blocks: Sequence[Brief], by: Mapping[str, int]) -> tuple[str, ...]:
+    """Return what blocks say in the order in which they run, as often as each follows itself; those of a repeat in each pass."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for turn, own in groupby(blocks, key=lambda one: (one.turn, one.times)):
+        said = [
+            each
+            for one in own
+            for each in ((one.shortened(by.get(one.kind, 0)), one.sides), *((then, ()) for then in one.then.split(" · ") if then))
+        ]
+        found += said * turn[1]
+    return tuple(runs(found))
 
 
-def runs(blocks: Iterable[tuple[str, tuple[str, ...], int]]) -> Iterator[str]:
-    """Yield what blocks say, as often as each follows itself, and their positions where they first act."""
+def runs(blocks: Sequence[tuple[str, tuple[str, ...]]]) -> Iterator[str]:
+    """Yield what blocks say, as often as each or a few follow themselves, and their positions where they first act.
+
+    >>> [*runs([(said, ()) for said in ("conv", "conv", "ReLU", "conv", "ReLU", "pool")])]
+    ['conv', '2 × (conv · ReLU)', 'pool']
+    """
     placed: set[str] = set()
-    for said, same in groupby(blocks, key=lambda one: one[0]):
-        several = list(same)
-        count = sum(times for *_, times in several)
-        times = f"{said} {count} times" if said.startswith("× ") else f"{count} × {said}"
-        yield said if count == 1 else times
-        yield from (side for side in several[0][1] if side not in placed)
-        placed.update(several[0][1])
+    words, at = [said for said, _ in blocks], 0
+    while at < len(words):
+        length, count = turns(words, at)
+        if count == 2 and length == 1 and turns(words, at + 1)[0] > 1:  # as a block before others that come in turns
+            count = 1
+        yield several(words[at : at + length], count)
+        for side in dict.fromkeys(side for _, sides in blocks[at : at + length] for side in sides):
+            if side not in placed:
+                yield side
+                placed.add(side)
+        at += length * count
+
+
+def turns(words: Sequence[str], at: int) -> tuple[int, int]:
+    """Return how many blocks from a place on come again behind themselves, and how often they are there: those that tell most."""
+    best = 1, 1
+    for length in range(1, MAX_TURN + 1):
+        turn, count = words[at : at + length], 1
+        if length > 1 and (len(" · ".join(turn)) > MAX_TURN_LETTERS or any(said.startswith("× ") for said in turn)):
+            break
+        while words[at + length * count : at + length * (count + 1)] == turn:
+            count += 1
+        if count > 1 and length * count > best[0] * best[1]:
+            best = length, count
+    return best
+
+
+def several(turn: Sequence[str], count: int) -> str:
+    """Return what blocks say that come so often, one after the other."""
+    if len(turn) > 1:
+        return f"{count} × ({' · '.join(runs([(said, ()) for said in turn]))})"
+    (said,) = turn
+    if count == 1:
+        return said
+    return f"{said} {count} times" if said.startswith("× ") else f"{count} × {said}"
 
 
 def briefs(flow: Flow) -> list[Brief]:
@@ -224,6 +323,7 @@ def briefs(flow: Flow) -> list[Brief]:
     box has the picture of cross-attention.
     """
     leaves = [item for item in flow.leaves() if isinstance(item, OpenMixture) or not (item.look.sign or item.look.quiet)]
+    behind = behind_skip(flow) or ()
     reads = {edge.target for edge in flow.all_edges()}
     looks = [item.look for item in leaves if isinstance(item, Leaf) and item.look.mask and not item.look.double]
     differ = len({look.mask for look in looks}) > 1
@@ -237,7 +337,9 @@ def briefs(flow: Flow) -> list[Brief]:
             one = replace(one, forms=tuple(f"{form} ({item.look.known_mask or item.look.mask})" for form in one.forms))
         elif isinstance(item, Leaf) and item.look in looks and crossed and item.look.known_mask == "causal":
             one = replace(one, forms=tuple(f"causal {form}" for form in one.forms))
-        found.append(replace(one, forms=tuple(scaled(form) for form in one.forms)))
+        if isinstance(item, Leaf) and item.after.startswith(DROPOUT):
+            one = replace(one, then=" · ".join(filter(None, (one.then, item.after))))
+        found.append(replace(one, forms=tuple(scaled(form) for form in one.forms), behind=item.about.path in behind))
     told = zip(found, leaves, strict=True)
     in_order = sorted(told, key=lambda pair: is_held(pair[0], pair[1], reads))  # tables and the like behind what computes
     by_path = {leaf.about.path: one for one, leaf in in_order if " · " not in one.forms[-1]}  # a formula reads as several blocks
@@ -269,8 +371,8 @@ def with_repeats(flow: Flow, by_path: Mapping[str, Brief]) -> dict[str, Brief]:
             continue
         only = [path for path in own if found[path].weight == MAIN] if len(own) > 1 else own
         rest = [path for path in own if path not in only]
-        if len(only) == 1 and group.count.isdigit() and all(found[path].weight <= NORMS for path in rest):
-            found[only[0]] = replace(found[only[0]], times=found[only[0]].times * int(group.count))
+        if len(only) == 1 and group.count.isdigit() and all(found[path].weight <= BETWEEN for path in rest):
+            found |= {path: replace(found[path], times=int(group.count), turn=group.about.path) for path in own}
         else:
             times = f"{group.count} parallel" if group.parallel else f"× {group.count}"
             name = group.header[0] or spoken(group.about.path.rpartition(".")[2])
@@ -292,7 +394,9 @@ def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:
     if around is not None:
         (shortcut,), last = own[around], own[1 - around][-1]
         both = replace(by_path[last], forms=with_shortcut(by_path[last].forms, by_path[shortcut].forms))
-        return {path: both if path == last else one for path, one in by_path.items() if path != shortcut}
+        branch = part.branches[1 - around]
+        gone = {shortcut, *branch[branch.index(last) + 1 :]}  # what would seem to come behind the sum
+        return {path: both if path == last else one for path, one in by_path.items() if path not in gone}
     first, *others = (path for branch in part.branches for path in branch if path in by_path)
     whole = Brief(
         side_by_side(forms, part.sign), MAIN, tuple(side for branch in own for path in branch for side in by_path[path].sides)
@@ -302,7 +406,7 @@ def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:
 
 def worth_telling(one: Brief) -> bool:
     """Return whether a block is told where it stands in a branch: what a box is made of."""
-    return one.weight > NORMS
+    return one.weight > BETWEEN
 
 
 def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> Brief:
@@ -312,11 +416,29 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
     look = item.look
     sides = tuple(side.title for side in look.sides)
     if look.brief or look.short:
-        return Brief(look.brief or (look.short,), MAIN, sides)
+        forms = look.brief or (look.short,)
+        then = forms[0].partition(" · ")[2]
+        return Brief(tuple(form.partition(" · ")[0] for form in forms), MAIN, sides, then=then)
     if look.operation or look.formula:
-        return Brief(look.operation or (look.formula,), OPERATIONS if look.operation or gives else MOVES, sides)
+        weight = OPERATIONS if look.operation or gives else BETWEEN if reads else MOVES
+        return Brief(look.operation or (look.formula,), weight, sides)
+    if is_activation(look):
+        plain = look.title if sum(map(str.isupper, look.title)) > 1 else look.title[:1].lower() + look.title[1:]  # not `ReLU`
+        return Brief((plain,), BETWEEN if reads else MOVES, sides, computes=reads)
     number = next((fact for fact in look.facts if NUMBER.search(fact)), "").removesuffix(" + bias")
-    told = (f"{look.title} {number}", look.title) if 0 < len(number) <= MAX_FACT else (look.title,)
+    title = item.about.path.rpartition(".")[2].replace("_", " ") if is_parameter(item) and not reads else look.title
+    told = (f"{title} {number}", title) if 0 < len(number) <= MAX_FACT else (title,)
     given = not reads and not item.about.parameters and look.hue != "embed"  # such as a table that is computed
-    weight = MOVES if given else {"norm": NORMS, "ffn": NORMS, "merge": MOVES, "io": MOVES}.get(look.hue, MAPS)
+    held = {True: BETWEEN, False: NORMS}[" × " in number] if is_parameter(item) and not reads else MAPS  # a table or a vector
+    weight = MOVES if given else {"norm": NORMS, "merge": MOVES, "io": MOVES}.get(look.hue, held)
     return Brief(told, weight, sides, computes=reads and look.hue not in ("norm", "merge", "io"))
+
+
+def is_parameter(item: Leaf) -> bool:
+    """Return whether a block is nothing but numbers that are learned, of which its name tells more than its title."""
+    return item.about.parameters > 0 and item.look.title == "Parameter"
+
+
+def is_activation(look: Look) -> bool:
+    """Return whether a block is a function of each number by itself."""
+    return look.hue == "ffn" and not look.short and not look.brief

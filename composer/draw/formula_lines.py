@@ -19,7 +19,13 @@ def with_formula_lines(flow: Flow) -> Flow:
     def of_item(item: Item) -> Item:
         if isinstance(item, Group):
             return item.map_flows(lambda inner: inner.map_items(of_item))
-        if not isinstance(item, Leaf) or item.rows or item.look.hue != "merge" or len(item.look.detail) <= ONE_LINE:
+        if (
+            not isinstance(item, Leaf)
+            or item.rows
+            or item.closed
+            or item.look.hue != "merge"
+            or len(item.look.detail) <= ONE_LINE
+        ):
             return item
         formula, *others = item.look.facts
         two = in_two_lines(formula)

@@ -11,6 +11,8 @@ from composer.draw.edges import DiagramEdge, grouped
 
 POINTWISE = re.compile(r"conv 1(?: × 1)*\b|Linear\b")
 """What a shortcut computes that brings its input to another width: a map of each place by itself."""
+GIVES = re.compile(r"\(\d[\d\u00a0]* → (\d[\d\u00a0]*)\)")
+"""How many channels a map of channels has and gives."""
 JOINED = {"‖": ("concatenated", "concat"), "+": ("summed",)}
 """What is said of branches by the sign where they meet, from the fullest to the shortest."""
 
@@ -56,29 +58,32 @@ def parallel_part(flow: Flow) -> Parallel | None:
     return None
 
 
-def has_skip(flow: Flow) -> bool:
-    """Return whether what comes into a flow goes around its blocks as it is, to a sum whose value, maybe normed or through an
-    activation, is what the flow gives.
+def behind_skip(flow: Flow) -> tuple[str, ...] | None:
+    """Return the norms and activations from a sum to which what comes into a flow goes around its blocks as it is, to what the
+    flow gives; none where there is no such sum.
     """
     wires = [edge for edge in flow.edges if not (edge.shape_only or edge.back)]
     reads, readers = grouped(wires, lambda edge: edge.target), grouped(wires, lambda edge: edge.source.path)
     for item in flow.items:
         into = [edge.source.origin for edge in reads.get(item.about.path, ())]
         summed = isinstance(item, Leaf) and item.look.sign == "+" and len(into) > 1
-        if summed and flow.entry is not None and into.count(flow.entry) == 1 and _ends_in(flow, item.about.path, readers):
-            return True
-    return False
+        if summed and flow.entry is not None and into.count(flow.entry) == 1:
+            behind = _to_the_end(flow, item.about.path, readers)
+            if behind is not None:
+                return behind
+    return None
 
 
-def _ends_in(flow: Flow, path: str, readers: Mapping[str, Sequence[DiagramEdge]]) -> bool:
-    """Return whether the value of a block is what a flow gives, maybe after norms and activations."""
-    items = flow.by_path
+def _to_the_end(flow: Flow, path: str, readers: Mapping[str, Sequence[DiagramEdge]]) -> tuple[str, ...] | None:
+    """Return the norms and activations from a block to what a flow gives; none where others are on the way."""
+    items, found = flow.by_path, list[str]()
     while flow.outlet is not None and path != flow.outlet.path:
         after = items.get(readers[path][0].target) if len(readers.get(path, ())) == 1 else None
         if not isinstance(after, Leaf) or after.look.hue not in ("norm", "ffn") or after.look.brief:
-            return False
+            return None
         path = after.about.path
-    return flow.outlet is not None
+        found.append(path)
+    return None if flow.outlet is None else tuple(found)
 
 
 def joins(items: Mapping[str, Item]) -> Iterator[str]:
@@ -118,5 +123,18 @@ def side_by_side(branches: Sequence[Sequence[tuple[str, ...]]], sign: str) -> tu
         chains = (" → ".join(forms[min(at, len(forms) - 1)] for forms in branch) for branch in branches)
         found.append(" | ".join(chains))
     kernels = re.sub(r"\b(?:Max|Mean) pooling\b", "pool", re.sub(r"\bconv (?=\d)", "", found[-1]))
-    told = [f"{form}, {full}" for form in (*found, kernels)] + [f"{kernels}, {word}" for word in shorter]
+    widths = widths_of(branches)
+    told = [f"{form}, {full}" for form in found]
+    told += [f"{kernels}, {word} · {widths}" for word in (full, *shorter) if widths]
+    told += [f"{kernels}, {word}" for word in (full, *shorter)]
     return tuple(dict.fromkeys([*told, f"{len(branches)} branches, {full}"]))
+
+
+def widths_of(branches: Sequence[Sequence[tuple[str, ...]]]) -> str:
+    """Return how many channels each block of branches gives, as a paper's table does; nothing where one branch does not tell any.
+
+    >>> widths_of([[("conv 1 × 1 (192 → 64)",)], [("Max pooling",), ("conv 1 × 1 (192 → 32)",)]])
+    '64 | 32 channels'
+    """
+    told = [[found[1] for forms in branch if (found := GIVES.search(forms[0]))] for branch in branches]
+    return f"{' | '.join(map(' → '.join, told))} channels" if all(told) else ""

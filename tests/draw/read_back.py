@@ -28,8 +28,15 @@ from composer.graph.visit import every_node, every_pass, walk
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:\u00a0\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)(?:[ \u00a0]([KMBT])\b)?")
 SHARE = re.compile(r"(\d+) of (\d+)")
-PLACE = re.compile(r"(\d+)(?:st|nd|rd|th) of (\d+): ")
-"""Which pass of how many a row is about."""
+ORDINAL = r"(\d+)(?:st|nd|rd|th)"
+ROW = re.compile(rf"(\d+) of (\d+)|(?:(first|last|other)(?: (\d+))?|{ORDINAL}(?: (and|–) {ORDINAL})?)(?=: )")
+"""How many of all passes of a repeat have something, or which: `3 of 4`, `first 2: `, `3rd and 5th: `."""
+TURN = re.compile(r"(\d+) × \(((?:[^()]|\([^()]*\))* · (?:[^()]|\([^()]*\))*)\)")
+"""Blocks that come several times in turns."""
+ACTIVATIONS = frozenset(["relu", "silu", "gelu", "sigmoid", "tanh", "softplus", "elu"])
+"""What is a function of each number, by the word for it in a box around it."""
+WIDTHS = re.compile(r"[\d\u00a0]+(?: (?:\||→) [\d\u00a0]+)* channels")
+"""How many channels the blocks in branches give."""
 OPEN = re.compile(r"…|up to|\bvary\b|\bkinds\b|in the (?:first|last)\b|\bor\b|\|")
 """What says that values differ without naming all of them."""
 LIST = re.compile(r"\d[\d.]*(?:[\u00a0 ]\d{3})*(?:, \d[\d.]*(?:[\u00a0 ]\d{3})*)+")
@@ -49,11 +56,11 @@ TIMES = re.compile(r"(?:(?<=^)|(?<=[(,·] )|(?<=\())(\d+) × (?=[^\W\d])| (\d+) 
 """How often a closed box has a block."""
 SCALE = re.compile(r"(?:(?<=^)|(?<=· ))× [\d.]+(?: · |$)")
 """A block that multiplies by a number: behind how often something is there stands what."""
-MORE = re.compile(r" · …(?=$| \+ skip$)")
+MORE = re.compile(r"(?:^| · )…(?=$| · | \+ skip(?:$| · ))")
 """What stands behind the blocks that a closed box names, where there are more in it."""
 SHARED = re.compile(r"([\d.]+(?: [KMBT])?) shared")
 """The parameters that all passes of a repeat have together."""
-SKIP = re.compile(r" \+ skip$")
+SKIP = re.compile(r" \+ skip(?=$| · )")
 """What stands behind blocks around which the input goes."""
 PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?:,? (?:some )?frozen)?(?: parameters?)?")
 CHAIN = re.compile(r"\d[\d.\u00a0]*(?: → \d[\d.\u00a0]*){2,}")
@@ -383,6 +390,8 @@ class Model:
         """What may be said of all that is in each pass of a repeat, for each time that it stands in the model."""
         self.joins: dict[str, set[tuple[str, int]]] = {}
         """Which values of several are joined at a path, and of how many."""
+        self.joined: dict[str, set[frozenset[float]]] = {}
+        """The sizes of what is joined at a path."""
         self.skips = {*skips_in(typed), *skips_in(folded(typed).program)}  # of layers that are written one by one too
         """The passes and groups in which a sum reads an input of them."""
         self.shared: set[str] = set()
@@ -416,6 +425,10 @@ class Model:
             if isinstance(node, TypedBlock) and node.part.kind in ("add", "concat"):
                 several = sum(len(wire.refs) for wire in node.node.wires)
                 self.joins.setdefault(name, set()).add((node.part.kind, several))
+                types = [one for one in node.outputs.values() if isinstance(one, TensorType)]
+                self.joined.setdefault(name, set()).add(
+                    frozenset(n for one in types for n in numbers(" × ".join(map(size, one.sizes))))
+                )
             said = frozenset(of_node(node))
             if isinstance(node, TypedRepeat):
                 said |= {float(len(node.passes)), *map(float, each)}
@@ -788,7 +801,7 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
     inner = [*model.inside(box.path), model.of(box.path)]
     for line in lines:
         told = line in box.lines[1:]
-        line = SCALE.sub("", SKIP.sub("", MORE.sub("", line)))
+        line = unrolled(SCALE.sub("", SKIP.sub("", MORE.sub("", line))))
         if not told and COUNTED.match(line) and box.path in model.counts:
             continue
         if told:
@@ -840,6 +853,23 @@ def is_chain(path: str, said: str, model: Model) -> bool:
     return any(all(one.has(before) and one.has(after) for (before, after), one in way) for way in ways)
 
 
+def unrolled(line: str) -> str:
+    """Return what a closed box says with each block as often as it is there, where some come in turns.
+
+    >>> unrolled("2 × (3 × conv 3 × 3 · ReLU) · pool")
+    '6 × conv 3 × 3 · 2 × ReLU · pool'
+    """
+
+    def each(found: re.Match[str]) -> str:
+        count = int(found[1])
+        told = [(re.fullmatch(r"(\d+) × (\D.*)", one), one) for one in found[2].split(" · ")]
+        return " · ".join(f"{count * int(own[1])} × {own[2]}" if own else f"{count} × {one}" for own, one in told)
+
+    while (shorter := TURN.sub(each, line)) != line:
+        line = shorter
+    return line
+
+
 def shared(path: str, said: str, model: Model) -> Iterator[str]:
     """Yield what is not so of the parameters that all passes of a repeat are said to have together."""
     every = {count for each in model.counts[path] for count in each}
@@ -858,13 +888,18 @@ def of_blocks(path: str, line: str, inner: list[list[Truth]]) -> Iterator[str]:
         if nested or said.startswith("× "):
             continue
         times = TIMES.match(said)
-        own = numbers(TIMES.sub("", said))
-        having = [[one for one in found if all(map(one.has, own)) and (one.kind or not own)] for found in inner]
+        alone = TIMES.sub("", said)
+        own = numbers(alone)
+        kind = alone.lower() if alone.lower() in ACTIVATIONS else ""
+        having = [
+            [one for one in found if all(map(one.has, own)) and (one.kind or not own) and kind in ("", one.kind)]
+            for found in inner
+        ]
         having = [found for found in having if found]
         counts = Counter(pass_of(path, one.path) for found in having for one in {one.path: one for one in found}.values())
         if max(counts.values(), default=0) < (count := int(times[1]) if times else 1):
             yield f"{path}: `{said}`: {len(having)} of its nodes have {own}"
-        elif own and len(having) == 1 and count not in counts.values():  # the one block of a repeat in it
+        elif (own or kind) and len(having) == 1 and count not in counts.values():  # the one block of a repeat in it
             yield f"{path}: `{said}`: it is there {sorted({*counts.values()})} times"
 
 
@@ -885,6 +920,14 @@ def pass_of(path: str, node: str) -> str:
 
 def of_branches(path: str, line: str, model: Model) -> Iterator[str]:
     """Yield what is not so of branches that a closed box names: something in it joins so many, and a sum is around a shortcut."""
+    if told := WIDTHS.search(line):
+        branches = told[0].removesuffix(" channels").split(" | ")
+        ends = [int(branch.rpartition(" → ")[2].replace("\u00a0", "")) for branch in branches]
+        joins = [(one, kinds) for one, kinds in model.joins.items() if one.startswith(f"{path}.")]
+        given = [sum(ends) if kind == "concat" else ends[0] for _, kinds in joins for kind, of in kinds if of == len(ends)]
+        if not any(one in sizes for at, _ in joins for sizes in model.joined[at] for one in given):
+            yield f"{path}: `{line}`: what is joined has {[model.joined[at] for at, _ in joins]}"
+        line = WIDTHS.sub("", line)
     found = re.search(r"(\d+) branches", line)
     count = int(found[1]) if found else len(line.split(" | ")) if " | " in line else 2 if " + shortcut " in line else 0
     how = "concat" if ", concat" in line else "add"
@@ -931,14 +974,15 @@ def starts_so(names: list[str], value: str, path: str, one: Truth, model: Model)
 
 def of_skips(box: DrawnBox, model: Model) -> Iterator[str]:
     """Yield what is not so of the skip connection around what a box has in it: it is there in as many passes as a row names."""
+    places = iter(places_of(box.lines))
     for line in box.lines:
-        row = SHARE.match(line)
-        passes = model.passes_with_skip(box.path)
-        if place := PLACE.match(line):
-            passes = {one for one in passes if one.endswith(f".{int(place[1]) - 1}")}
-        having = len(passes)
-        if SKIP.search(line) and having < (int(row[1]) if row else 1):
-            yield f"{box.path}: `{line}`: its input goes around blocks in {having}"
+        row = share_of(line)
+        having = model.passes_with_skip(box.path)
+        if SKIP.search(line) and len(having) < (row[0] if row else 1):
+            yield f"{box.path}: `{line}`: its input goes around blocks in {len(having)}"
+        told = {f"{box.path}.{place}" for place in next(places)} if row else set()
+        if SKIP.search(line) and len(model.held.get(box.path, ())) == 1 and not told <= having:
+            yield f"{box.path}: `{line}`: its input goes around blocks in {sorted(having)}"
 
 
 def said_of(number: float | None) -> str:
@@ -957,11 +1001,14 @@ def told_apart(box: DrawnBox, rows: list[tuple[int, int, list[str]]], model: Mod
         if whole != len(held):
             yield f"{box.path}: `{said[0]}`: there are {len(held)}"
         yield from (f"{box.path}: `{said[0]}`: {why}" for why in of_some(count, " ".join(said), held))
-    places = [(int(found[1]), line) for line in box.lines if (found := PLACE.match(line))]
-    if places and [place for place, _ in places] != [*range(1, len(held) + 1)]:
-        yield f"{box.path}: these are not all places: {places}"
-    for place, line in places:
-        yield from (f"{box.path}: `{line}`: {why}" for why in of_some(1, PLACE.sub("", line), held[place - 1 : place]))
+    for (count, _, said), places in zip(rows, places_of(box.lines), strict=False):
+        if places:
+            own = [one for place, one in enumerate(held) if place in places]
+            yield from (f"{box.path}: `{said[0]}`: there, {why}" for why in of_some(count, " ".join(said), own))
+            if len(own) != count or {repr(kinds[place]) for place in places} & {
+                repr(kind) for place, kind in enumerate(kinds) if place not in places
+            }:
+                yield f"{box.path}: `{said[0]}`: it is not of the passes {sorted(places)}"
     if sum(count for count, _, _ in rows) != len(held):
         yield f"{box.path}: the rows are not all: {[said for _, _, said in rows]}"
     sizes = {0}  # of all sets of kinds
@@ -1019,18 +1066,44 @@ def near(said: float, number: float) -> bool:
     return abs(said - number) <= 0.501 * 10 ** (floor(log10(abs(number))) - 2)
 
 
+def share_of(line: str) -> tuple[int, int] | None:
+    """Return how many passes a line is about, and of how many, zero where it tells which; none where it does neither."""
+    found = ROW.match(line)
+    if not found:
+        return None
+    if found[1]:
+        return int(found[1]), int(found[2])
+    if found[6] == "–":
+        return int(found[7]) - int(found[5]) + 1, 0
+    return int(found[4] or 1) if found[3] else 2 if found[6] else 1, 0
+
+
+def places_of(lines: list[str]) -> list[set[int]]:
+    """Return which passes the rows of kinds in a box are about, an empty set for those that only tell how many."""
+    found: list[set[int]] = []
+    shares = [(share[0], said) for line in lines if (share := share_of(line)) and (said := ROW.match(line))]
+    whole = sum(count for count, _ in shares)
+    for count, said in shares:
+        before = set[int]().union(*found)
+        places = {"first": {*range(count)}, "last": {*range(whole - count, whole)}, "other": {*range(whole)} - before}
+        own = {int(one) - 1 for one in said.group(5, 7) if one}
+        found.append(places[said[3]] if said[3] else {*range(min(own), max(own) + 1)} if said[6] == "–" else own)
+    return found
+
+
 def split_rows(lines: list[str]) -> tuple[list[tuple[int, int, list[str]]], list[str]]:
     """Return the rows of kinds in a box, each with its shares, and the other lines."""
     rows: list[tuple[int, int, list[str]]] = []
     rest: list[str] = []
     for line in lines:
-        if found := re.match(r"(\d+)(st|nd|rd|th)? of (\d+)(?:(?:: | · )(.*?))?(?: · …)?(?: \+ skip)?$", line):
-            rows.append((1 if found[2] else int(found[1]), int(found[3]), [found[4] or ""]))
+        if (share := share_of(line)) and (found := re.match(r"(?:(?:: | · )(.*?))?(?: · …)?$", ROW.sub("", line, count=1))):
+            rows.append((*share, [TIMES.sub("", unrolled(SKIP.sub("", found[1] or "")))]))
         elif rows:
             rows[-1][2].append(line)
         else:
             rest.append(line)
-    return rows, rest
+    whole = sum(count for count, _, _ in rows)  # where rows tell which passes they are about
+    return [(count, said_of_all or whole, said) for count, said_of_all, said in rows], rest
 
 
 AGAIN = re.compile(r", (?:(\d+) times|twice)(?= · |$)")

@@ -341,7 +341,7 @@ def incomplete(box: DrawnBox, formulas: list[Formula]) -> Iterator[str]:
     said = " ".join(box.lines)
     if "…" in said:
         return
-    words = {SIGNS.get(word, word) for word in re.findall(r"[^\W\d]\w*|σ|√", said)}
+    words = {SIGNS.get(word, word) for word in re.findall(r"[^\W\d]\w*|σ|√", said.translate(POWERS))}
     found = {abs(number) for number in numbers(said.translate(POWERS))}
     for formula in formulas:
         text = re.sub(r"\b[^\W\d]\w*\.", "", formula_text(formula, formula.names))  # a part goes by its own name

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 import composer
-from composer.draw.brief import MAX_LETTERS
 from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import Depth
 from composer.draw.diagram import Leaf
 from composer.draw.series import from_first_to_last
+from composer.draw.style.line_breaks import LINE
 from composer.graph.passes.roll_layers.roll_layers import as_written
-from tests.draw.read_back import DrawnBox, Model, Place, closed, lies, read
+from tests.draw.read_back import DrawnBox, Model, Place, closed, lies, read, whole
 
 UNIT = """recipe: unit
 inputs: {image: "float[batch, 3, 40, 40]", flags: "bool[batch]"}
@@ -66,29 +66,28 @@ def lines(text: str, path: str, level: composer.draw.build.levels.Level = "block
     recipe = composer.load(text)
     picture = read(recipe.draw(level).svg())
     assert not [*lies(picture, Model(recipe.program))]
-    return next(box.lines for box in picture.boxes if box.path == path)
+    return next(whole(box) for box in picture.boxes if box.path == path)
 
 
 def test_box_of_a_block_says_kernels_strides_and_channels_and_no_doc() -> None:
     """The sentence stands in the recipe, and in a box that says nothing else."""
-    assert lines(UNIT, "stem")[1].startswith("depthwise conv 5 × 5 (3 → 3), stride 2 · conv 1 × 1 (3 → 16)")
+    assert lines(UNIT, "stem")[1].startswith("depthwise conv 5 × 5 (3 → 3), stride 2 · ReLU · conv 1 × 1 (3 → 16)")
     assert lines(UNIT, "quiet")[1].removesuffix(" · 272") == "conv 1 × 1 (16 → 16), starts at 0"
 
 
 def test_box_of_layers_says_heads_and_widths_and_shortens_the_longest_first() -> None:
-    """A decoder that also looks elsewhere says which attention is causal."""
+    """Where several lines have no room; a decoder that also looks elsewhere says which attention is causal."""
     assert lines(STACK.format(more=FFN), "layers", "overview")[1].startswith("GQA 4 Q, 2 KV · GELU (tanh) FFN 96")
     (said,) = [line for line in lines(STACK.format(more=CROSS + FFN), "layers", "overview") if "cross" in line]
-    assert said == "causal GQA 4 Q, 2 KV · cross-attention · GELU (tanh) FFN 96"
-    assert len(said) <= MAX_LETTERS
+    assert said == "causal GQA 4 Q, 2 KV · cross-attention 8 heads · GELU (tanh) FFN 96"
 
 
 def test_layers_that_differ_in_a_number_have_rows() -> None:
     """With all that tells them apart."""
     wide = FFN.replace("96", "(48 if layer < 3 else 80)")
     said = lines(STACK.format(more=wide), "layers", "overview")
-    assert "3 of 4: GQA 4 Q, 2 KV · GELU (tanh) FFN 48" in said
-    assert "1 of 4: GQA 4 Q, 2 KV · GELU (tanh) FFN 80" in said
+    assert "first 3: GQA 4 Q, 2 KV · GELU (tanh) FFN 48" in said
+    assert "last: GQA 4 Q, 2 KV · GELU (tanh) FFN 80" in said
 
 
 def test_mixture_says_how_many_experts_are_chosen_first() -> None:
@@ -180,8 +179,8 @@ def test_closed_repeat_in_passes_lists_its_counts_and_numbers_in_order() -> None
     opened = recipe.draw("overview", open=["stages"]).svg()
     (box,) = [one for one in read(opened).boxes if one.path == "stages.layers"]
     assert box.lines[0] == "× 3, 4, 6, 3 Layer"
-    assert "4 of 16: conv 3 × 3 (3, 8, 16, 32 → 8, 16, 32, 64), stride 2" in box.lines
-    assert "12 of 16: conv 3 × 3 (8, 16, 32, 64 → 8, 16, 32, 64)" in box.lines
+    assert "4 of 16: conv 3 × 3 (3, 8, 16, 32 → 8, 16, 32, 64), stride 2 · ReLU" in box.lines
+    assert "12 of 16: conv 3 × 3 (8, 16, 32, 64 → 8, 16, 32, 64) · ReLU" in box.lines
     model = Model(recipe.program)
     for svg in (whole, opened):
         assert not [*lies(read(svg), model)]
@@ -266,8 +265,8 @@ outputs: {y: last}
 
 def test_closed_box_says_which_blocks_are_parallel_and_what_joins_them() -> None:
     """With what is before and behind in each branch; a branch that is left out is found, and a shortcut for no shortcut."""
-    assert lines(INCEPTION, "module3a")[1] == "1 × 1 | 1 × 1 → 3 × 3 | pool → 1 × 1, concatenated"
-    assert lines(INCEPTION, "last")[1] == "conv 3 × 3 (15 → 6) · conv 3 × 3 + shortcut 1 × 1"
+    assert lines(INCEPTION, "module3a")[1] == "1 × 1 | 1 × 1 → 3 × 3 | pool → 1 × 1, concatenated · 8 | 4 → 8 | 8 channels"
+    assert lines(INCEPTION, "last")[1] == "conv 3 × 3 (15 → 6) · ReLU · conv 3 × 3 (6 → 6) + shortcut 1 × 1 (15 → 6)"
     recipe = composer.load(INCEPTION)
     svg = recipe.draw().svg()
     plants = {"1 × 1 | 1 × 1 → 3 × 3": "1 × 1 → 3 × 3", "shortcut 1 × 1": "shortcut 1 × 7", ", concatenated": ", summed"}
@@ -342,25 +341,25 @@ outputs: {y: mixture}
 
 def test_closed_box_says_that_its_input_goes_around_it() -> None:
     """Behind all blocks, in the row of the passes in which it does; not where something comes after the sum."""
-    assert lines(SPECIAL, "alone")[1] == "conv 3 × 3 (8 → 8) · conv 1 × 1 (8 → 8) + skip"
+    assert lines(SPECIAL, "alone")[1] == "ReLU · conv 3 × 3 (8 → 8) · ReLU · conv 1 × 1 (8 → 8) + skip · ReLU"
     said = lines(SPECIAL, "units", "overview")
-    assert "2 of 3: conv 3 × 3 (8 → 8) · conv 1 × 1 (8 → 8) + skip" in said
+    assert "other 2: conv 3 × 3 (8 → 8) · conv 1 × 1 (8 → 8) + skip" in said
     assert lines(SPECIAL, "half")[1] == "2 × conv 3 × 3 (8 → 8)"
     recipe = composer.load(SPECIAL)
     model = Model(recipe.program)
     whole = recipe.draw("overview").svg()
     assert not [*lies(read(whole), model)]
-    for there, planted in (("gain) · Parameter 8", "gain) · Parameter 8 + skip"), ("shortcut 1 × 1", "shortcut 1 × 1 + skip")):
+    for there, planted in (("1 + gain)", "1 + gain) + skip"), ("shortcut 1 × 1", "shortcut 1 × 1 + skip")):
         assert there in whole
-        assert [*lies(read(whole.replace(there, planted).replace("1 of 3", "3 of 3")), model)], planted
+        assert [*lies(read(whole.replace(there, planted)), model)], planted
 
 
 def test_closed_box_says_what_makes_it_special() -> None:
     """A larger picture, a softmax, a product, and the formula whose value it gives; no sentence beside."""
-    assert lines(SPECIAL, "larger")[1] == "conv 1 × 1 (8 → 8) · upsample 2 · up·(1 + gain) · Parameter 8"
+    assert lines(SPECIAL, "larger")[1] == "conv 1 × 1 (8 → 8) · upsample 2 · up·(1 + gain)"
     assert lines(SPECIAL, "mixture")[1] == "Linear 8 → 7 · softmax · Linear 8 → 9 · matrix product"
     narrow = SPECIAL.replace("linear, out: 9", "linear, out: 900000000000").replace("linear, out: 7", "linear, out: 700000000000")
-    assert lines(narrow, "mixture")[1] == "Linear · softmax · Linear · matrix product"
+    assert lines(narrow, "mixture")[1].startswith("Linear 8 → 700\u00a0000\u00a0000\u00a0000 · softmax · Linear 8 → 900")
 
 
 def test_closed_repeat_says_that_its_passes_share_their_weights() -> None:
@@ -469,7 +468,7 @@ def shut(text: str, *paths: str) -> dict[str, str]:
 def test_repeat_inside_a_closed_box_keeps_its_count() -> None:
     """Of a single block in front of it, of several in front of all; another count and none are found."""
     said, model = shut(HEADS, "one", "two"), Model(composer.load(HEADS).program)
-    assert said["one"] == "4 × conv 3 × 3 (8 → 8) · conv 1 × 1 (8 → 5) · conv 1 × 1 (5 → 8)"
+    assert said["one"] == "4 × (conv 3 × 3 (8 → 8) · ReLU) · conv 1 × 1 (8 → 5) · conv 1 × 1 (5 → 8)"
     assert said["two"] == "× 3 Layer (conv 1 × 1 (8 → 24), conv 1 × 1 (24 → 8))"
 
     def told(path: str, line: str) -> list[str]:
@@ -477,8 +476,8 @@ def test_repeat_inside_a_closed_box_keeps_its_count() -> None:
         return [*closed(box, box.lines, model)]
 
     assert not [*told("one", said["one"]), *told("two", said["two"])]
-    for planted in ("5 × conv", "3 × conv", "conv"):
-        assert told("one", said["one"].replace("4 × conv", planted)), planted
+    for planted in ("5 × (conv", "3 × (conv"):
+        assert told("one", said["one"].replace("4 × (conv", planted)), planted
     assert told("two", said["two"].replace("× 3 Layer", "× 2 Layer"))
 
 
@@ -507,7 +506,7 @@ outputs: {y: first, z: other}
 def test_closed_box_tells_blocks_in_the_order_in_which_they_run() -> None:
     """Blocks of one kind that others stand between are not merged; noise, which reads no value, stands where it runs."""
     said = shut(ORDER, "one", "two")
-    assert said["one"] == "Linear 16 → 16 · ReLU · Linear 16 → 16 · ReLU · Linear 16 → 16"
+    assert said["one"] == "2 × (Linear 16 → 16 · ReLU) · Linear 16 → 16"
     assert said["two"].startswith("normal noise · ")
 
 
@@ -517,8 +516,8 @@ def test_values_and_rows_of_kinds_stand_in_the_order_of_passes() -> None:
     (box,) = (leaf for leaf in flow.leaves() if leaf.about.path == "layers")
     assert isinstance(box, Leaf)
     assert box.look.brief[0] == "× 3 Layer (Linear 8, 16 → 16)"
-    rows = [line for line in lines(SPECIAL, "units", "overview") if " of 3: " in line]
-    assert [row[:6] for row in rows] == ["1 of 3", "2 of 3"]
+    rows = [line.partition(": ")[0] for line in lines(SPECIAL, "units", "overview") if ": " in line]
+    assert rows == ["first", "other 2"]
 
 
 def test_block_whose_parameters_are_all_another_s_says_whose() -> None:
@@ -528,3 +527,80 @@ def test_block_whose_parameters_are_all_another_s_says_whose() -> None:
     )
     assert isinstance(box, Leaf)
     assert (box.look.detail, box.params) == ("16 → 5 + bias · weights = first", "tied")
+
+
+TOLD = """recipe: told
+inputs: {x: "float[batch, 16, 8, 8]", state: "float[batch, 24]"}
+blocks:
+  mlp:
+    inputs: {x: "float[batch, width]"}
+    graph:
+      one: {type: linear, out: 24}
+      act1: relu
+      two: {type: linear, out: 24}
+      act2: relu
+      last: {type: linear, out: 3}
+      gate: sigmoid
+  many:
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph:
+      wide: {type: conv2d, out: 16, kernel_size: 5, padding: 2}
+      up: {type: interpolate2d, scale: 2}
+      point: {type: conv2d, out: 32, kernel_size: 1}
+      act: tanh
+      down: {type: max_pool2d, kernel_size: 2, stride: 2}
+      end: {type: conv2d, out: 16, kernel_size: 3, padding: 1}
+graph:
+  mlp: {type: mlp, in: state}
+  many: {type: many, in: x}
+  layers: {repeat: 6, in: {x: many}, each: {size: [3, 3, 5, 3, 5, 3]}, graph: {conv: CONV}}
+  ends: {repeat: 4, in: {x: layers}, each: {size: [3, 5, 5, 5]}, graph: {conv: CONV}}
+  beta: {type: select, axis: last, index: 0, in: state}
+  y: {compute: "ends * beta", axes: {ends: b c h w, beta: b}}
+outputs: {y: y, mlp: mlp}
+""".replace("CONV", "{type: conv2d, out: 16, kernel_size: size, padding: size // 2}")
+
+
+@pytest.mark.parametrize(
+    ("level", "there", "planted"),
+    [
+        ("block", "2 × (Linear", "3 × (Linear"),
+        ("block", "sigmoid", "tanh"),
+        ("block", "· tanh", "· sigmoid"),
+        ("overview", ">3rd and 5th: ", ">2nd and 5th: "),
+        ("overview", ">first: ", ">last: "),
+        ("overview", ">other 3: ", ">other 2: "),
+    ],
+)
+def test_lines_of_a_closed_box_and_which_passes_a_row_is_about_are_read(
+    level: composer.draw.build.levels.Level, there: str, planted: str
+) -> None:
+    """What comes in turns, each activation, and the places of passes."""
+    recipe = composer.load(TOLD)
+    svg, model = recipe.draw(level).svg(), Model(recipe.program)
+    assert not [*lies(read(svg), model)]
+    assert there in svg
+    assert [*lies(read(svg.replace(there, planted)), model)]
+
+
+def test_closed_box_has_a_few_lines_broken_between_blocks() -> None:
+    """No longer than others, with an activation behind what it acts on."""
+    said = next(box.lines for box in read(composer.load(TOLD).draw().svg()).boxes if box.path == "many")
+    told = [line for line in said[1:] if "·" in line]
+    assert len(told) == 3
+    assert max(map(len, told)) <= LINE
+    assert not any(line.startswith(("tanh", "ReLU")) for line in told)
+
+
+def test_what_a_formula_reads_by_its_name_has_that_name() -> None:
+    """Also in a low box."""
+    names = {box.path: box.name for box in read(composer.load(TOLD).draw().svg()).boxes}
+    assert names["beta"] == "beta"
+
+
+def test_widths_of_branches_are_those_that_are_joined() -> None:
+    """Another width is found."""
+    recipe = composer.load(INCEPTION)
+    svg, model = recipe.draw().svg(), Model(recipe.program)
+    assert "8 | 4 → 8 | 8 channels" in svg
+    assert [*lies(read(svg.replace("8 | 4 → 8 | 8 channels", "8 | 8 → 4 | 8 channels")), model)]

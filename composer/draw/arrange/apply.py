@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -11,6 +12,8 @@ from composer.draw.arrange.hide import Hidden, hide_inputs, hide_nodes
 from composer.draw.arrange.merge import EachPass, merge_nodes
 from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Titles
 
+BEHIND = re.compile(r"(?: ·|,) dropout [\d.]+")
+"""Dropout behind a block, where a closed box tells both in one."""
 FactsOf = Callable[[About], tuple[str, ...]]
 """What else the box of a node says, such as its FLOPs."""
 
@@ -63,7 +66,8 @@ def _worded(item: Item, wanted: Arrangement, facts: FactsOf | None) -> Item:
     match item:
         case Leaf():
             more = facts(item.about) if facts and item.look.sign is None else ()
-            told = (fact for fact in item.look.facts if wanted.dropout or not fact.startswith("dropout "))
+            bare = item.look.facts if wanted.dropout else (BEHIND.sub("", fact) for fact in item.look.facts)  # also in brackets
+            told = (fact for fact in bare if wanted.dropout or not fact.startswith("dropout "))
             kept = item.after if wanted.dropout else ""
             seen = replace(item.look, facts=(*more, *told))
             item = replace(item, look=seen, after=kept, name=item.name if wanted.names else "")

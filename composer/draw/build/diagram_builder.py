@@ -16,7 +16,7 @@ from composer.draw.build.closed_groups import changed_shape, first_output, first
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.handed_on import only_handed_on
 from composer.draw.build.levels import Depth, Level
-from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart
+from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart, with_names_in_formulas
 from composer.draw.build.parallel_passes import is_parallel, never_alone, shared_input
 from composer.draw.build.pass_references import each_pass, resolve_previous_passes, without_parameters
 from composer.draw.build.single_passes import all_differ, drawn_apart
@@ -142,6 +142,8 @@ class DiagramBuilder:
                     values[node.name] = single_output(given)
                     continue
             values[node.name] = self.node(node, values, around.inner(node.name), out)
+        if self.depth.level != "overview":
+            out.items[:] = with_names_in_formulas(out.items, graph, around)
 
     def find_single_passes(self, graph: TypedGraph, around: NodePlace) -> None:
         """Note the repeats of a graph whose passes are boxes of their own."""

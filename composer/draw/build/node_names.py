@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from blocks.core import Activation, spoken
+from blocks.core import Activation, Formula, spoken
 from composer.draw.build.captions import NodePlace
 from composer.draw.diagram import Flow, Group, Item, Leaf
-from composer.graph.typed import TypedBlock, TypedGroup
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup
 
 PLAIN = {"act", "activation", "add", "block", "body", "cat", "concat", "conv", "dense", "join", "mul", "node", "out", "sum"}
 """Names that say no more than the block does."""
@@ -83,12 +83,31 @@ def own_name(node: TypedGroup, place: NodePlace) -> str:
     return "" if usual else name
 
 
+def with_names_in_formulas(items: Sequence[Item], graph: TypedGraph, place: NodePlace) -> Iterator[Item]:
+    """Yield boxes and frames, those of a graph with their names where a formula in it reads them by these."""
+    read = {f"{place.path}.{name}".removeprefix("."): name for name in read_by_name(graph)}
+    for item in items:
+        name = read.get(item.about.path, "")
+        plain = isinstance(item, Leaf) and not item.name and not item.look.sign and 0 < len(name) <= MAX_LONE_NAME
+        yield replace(item, name=name) if plain and isinstance(item, Leaf) and item.look.title.lower() != name.lower() else item
+
+
+def read_by_name(graph: TypedGraph) -> set[str]:
+    """Return the nodes of a graph that its formulas read by their names."""
+    found = set()
+    for node in graph.nodes:
+        if isinstance(node, TypedBlock) and isinstance(formula := getattr(node.part, "formula", None), Formula):
+            refs = (ref for wire in node.node.wires for ref in wire.refs)
+            found |= {ref.node for ref in refs if ref.node in formula.names}
+    return found
+
+
 def shown_name(node: TypedBlock | TypedGroup, place: NodePlace, title: str) -> str:
     """Return the name of a node if it tells more than its title; nothing for another."""
     name = place.path.rpartition(".")[2]
     stem = re.sub(r"[\d_]+$", "", name).lower()
     part = node.node.part if isinstance(node, TypedGroup) else node.part
-    if part is None or not stem or len(name) > MAX_NAME or name != node.name or title in HEADS:
+    if part is None or not stem or len(name) > MAX_NAME or name != node.name or title in {*HEADS, name}:
         return ""
     own = isinstance(node, TypedGroup) or part.is_primitive
     if issubclass(part if isinstance(part, type) else type(part), Activation) and NO_ROLE.search(name):

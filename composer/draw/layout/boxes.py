@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from composer.draw.diagram import Leaf, Row
 from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
 from composer.draw.scene import Box
+from composer.draw.style.line_breaks import in_lines
 from composer.draw.style.typography import Role, Typography
 
 WIDTH, MAX_BOX_WIDTH = 268.0, 430.0
@@ -28,6 +31,8 @@ TWO_LINES, ICON_LINE, ONE_LINE, LOW_LINE = 42, 34, 28, 20
 """Height of a box with a title and a detail; with a title beside an icon, which needs 3 pixels above and below; with a title;
 with title and detail in one line of small letters.
 """
+DETAIL_LINE = 13.0
+"""From one line below a title to the next."""
 TITLE_GAP = 5.0
 """Between the title and the detail of a low box, about two spaces."""
 HEAD, PLAIN_HEAD = 44, 30
@@ -41,12 +46,15 @@ def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: b
     if leaf.lines:
         return max(typography.width(line, role) for role, line in leaf.lines) + icon + PAD
     if is_low(leaf):
-        return min(needed_in_line(leaf, typography) + 1, MAX_BOX_WIDTH)
+        name = typography.width(leaf.name, "name") + NAME_GAP if leaf.name and named else 0.0
+        line = needed_in_line(leaf, typography)
+        return min((line + name if line + name <= WIDTH else line) + 1, MAX_BOX_WIDTH)
     params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else typography.width(leaf.params, "params") + PAD + 8
     title = typography.width(look.title, "title")
     with_name = title + 2 * (icon + typography.width(leaf.name, "name") + NAME_GAP) if leaf.name and named else 0.0
     title = max(title + 2 * max(icon, params), min(with_name, WIDTH))
-    detail = typography.width(detail_of(leaf, narrow=narrow), "detail") + icon + PAD
+    lines = details_of(leaf, narrow=narrow)
+    detail = max((typography.width(line, "detail") for line in lines), default=0.0) + icon + PAD
     rows = [ICON_ROOM + 6 + swatches(row) + typography.width(row.share, "row") + PAD for row in leaf.rows]
     rows += [ICON_ROOM + 6 + swatches(row) + typography.width(row.look.detail, "detail") + PAD for row in leaf.rows]
     return min(max(title, detail, *rows) + 1, MAX_BOX_WIDTH)
@@ -76,6 +84,12 @@ def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
     return " · ".join(said)
 
 
+def details_of(leaf: Leaf, *, narrow: bool = False) -> tuple[str, ...]:
+    """Return what stands below the title, line by line: of a closed box in a few, of others in one."""
+    detail = detail_of(leaf, narrow=narrow)
+    return in_lines((detail,)) if leaf.closed else (detail,) if detail else ()
+
+
 def mask_first(leaf: Leaf, detail: str) -> str:
     """Return the line below the title with the mask behind the first fact, where not all of it has room."""
     first, *others = leaf.look.facts or ("",)
@@ -98,10 +112,11 @@ def box_height(leaf: Leaf, typography: Typography, *, narrow: bool = False) -> f
         return max(LINE * typography.scale * len(leaf.lines) + 14, least) + row_height(leaf) * len(leaf.rows)
     if is_low(leaf):
         return LOW_LINE
-    detail = bool(detail_of(leaf, narrow=narrow))
+    details = len(details_of(leaf, narrow=narrow))
+    more = DETAIL_LINE * typography.scale * max(details - 1, 0)
     if leaf.rows:
-        return (HEAD if detail else PLAIN_HEAD) + row_height(leaf) * len(leaf.rows)
-    return TWO_LINES if detail else ICON_LINE if leaf.look.icon is not None else ONE_LINE
+        return (HEAD if details else PLAIN_HEAD) + more + row_height(leaf) * len(leaf.rows)
+    return TWO_LINES + more if details else ICON_LINE if leaf.look.icon is not None else ONE_LINE
 
 
 def row_height(leaf: Leaf) -> float:
@@ -161,39 +176,42 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
 
 
 def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool, typography: Typography) -> list[Text]:
-    """Return the title, the detail and the parameters around a height."""
-    detail = detail_of(leaf, narrow=narrow)
-    params = "" if narrow and detail else leaf.params
+    """Return the title, the lines below it and the parameters around a height."""
+    details = details_of(leaf, narrow=narrow)
+    params = "" if narrow and details else leaf.params
     room = width - 2 * max(icon, typography.width(params, "params") + PAD + 8 if params else 0)
     size = typography.scale
-    texts = [
-        Text(
-            x,
-            middle - 3 if detail else middle + 4.5 * size,
-            typography.fitted(leaf.look.title, "title", room),
-            "title",
-            scale=size,
-        )
-    ]
-    if detail:
+    top = middle - DETAIL_LINE * size * max(len(details) - 1, 0) / 2
+    title = typography.fitted(leaf.look.title, "title", room)
+    texts = [Text(x, top - 3 if details else top + 4.5 * size, title, "title", scale=size)]
+    for number, said in enumerate(fitted_lines(leaf, details, width - icon - PAD, typography)):
         role: Role = "shape" if leaf.model_input else "detail"  # what is left out where shapes are
-        free = width - icon - PAD
-        if typography.width(detail, "detail") > free:
-            detail = mask_first(leaf, detail)
-        said = typography.fitted(with_mask(leaf, detail, free, typography), "detail", free)
         offset = max(0.0, typography.width(said, "detail") / 2 - width / 2 + icon)  # in the middle as far as the icon lets it
-        texts.append(Text(x + offset, middle + 9 + 3.5 * size, said, role, scale=size))
+        texts.append(Text(x + offset, top + 9 + 3.5 * size + DETAIL_LINE * size * number, said, role, scale=size))
     start = x - width / 2 + icon
+    beside = top - 4 if details else top + 3.5 * size
     if leaf.name and start + typography.width(leaf.name, "name") + NAME_GAP <= texts[0].area.left:
-        texts.append(Text(start, middle - 4 if detail else middle + 3.5 * size, leaf.name, "name", "start", scale=size))
+        texts.append(Text(start, beside, leaf.name, "name", "start", scale=size))
     if params:
-        texts.append(Text(x + width / 2 - PAD, middle - 4 if detail else middle + 3.5 * size, params, "params", "end", size))
+        texts.append(Text(x + width / 2 - PAD, beside, params, "params", "end", size))
     return texts
 
 
+def fitted_lines(leaf: Leaf, details: Sequence[str], room: float, typography: Typography) -> list[str]:
+    """Return the lines below a title as far as there is room for each; one alone with the mask behind the first fact where it
+    is too long, and the last one with a mask that its picture already tells where that has room.
+    """
+    if not details:
+        return []
+    *others, last = details
+    if not others and typography.width(last, "detail") > room:
+        last = mask_first(leaf, last)
+    return [typography.fitted(line, "detail", room) for line in (*others, with_mask(leaf, last, room, typography))]
+
+
 def in_line(leaf: Leaf, x: float, middle: float, width: float, typography: Typography) -> list[Text]:
-    """Return the title, the detail and the name beside each other at a height: title and detail in the middle of the box, the
-    detail alone where both have no room.
+    """Return the title, the detail and the name beside each other at a height: title and detail in the middle of the box, or so
+    far at the right that the name has room, the detail alone where both have no room.
     """
     size, room, y = typography.scale, width - 2 * PAD, middle + 3.5 * typography.scale
     said: list[tuple[Role, str]] = [("low", leaf.look.title), ("detail", leaf.look.detail)]
@@ -202,7 +220,11 @@ def in_line(leaf: Leaf, x: float, middle: float, width: float, typography: Typog
         del said[0]
     said = [(role, typography.fitted(text, role, room)) for role, text in said]
     widths = [typography.width(text, role) for role, text in said]
-    left = x - (sum(widths) + TITLE_GAP * (len(said) - 1)) / 2
+    long = sum(widths) + TITLE_GAP * (len(said) - 1)
+    left = x - long / 2
+    if leaf.name:
+        behind = x - width / 2 + PAD + typography.width(leaf.name, "name") + NAME_GAP
+        left = max(left, behind) if behind + long <= x + width / 2 - PAD else left
     texts = [Text(left, y, said[0][1], said[0][0], "start", size)]
     if len(said) > 1:
         texts.append(Text(left + widths[0] + TITLE_GAP, y, said[1][1], "detail", "start", size))

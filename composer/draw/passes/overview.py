@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from blocks.core import Look
+from blocks.core.look import Hue
 from composer.cost.units import short
 from composer.draw.about import About
 from composer.draw.brief import (
@@ -15,9 +16,11 @@ from composer.draw.brief import (
     computes,
     cut,
     ever_shorter,
-    fits,
     in_chain,
+    in_few_lines,
     in_letters,
+    in_one_line,
+    is_activation,
     nested,
     with_series,
 )
@@ -27,12 +30,14 @@ from composer.draw.passes.values import seen_in_all
 
 MAX_KINDS = 4
 """Kinds of passes that the box of a repeat tells one by one."""
+LAYERS: frozenset[Hue] = frozenset(["attn", "cross", "rec", "moe"])
+"""The colors of layers that make a model what it is."""
+MAX_PLACES = 2
+"""Passes of a kind that are told one by one, where they do not follow one another."""
 EMPTY_WORDS = frozenset(["a", "an", "and", "of", "the", "then", "with"])
 """Words that name nothing."""
 MIN_STEM = 3
 """Letters from which on a word is the beginning of a longer one: `conv`."""
-MAX_WITH_MASK, MIN_LETTERS = 76, 24
-"""Letters of what the widest box tells with a mask in words; and of its blocks, however long this is."""
 
 
 def of_group(
@@ -46,7 +51,7 @@ def of_group(
     norms: bool = False,
 ) -> Leaf:
     """Return a group as one box, whose passes are of one or more kinds: its blocks in a few letters, with the numbers that tell
-    them from others, its `norms` and activations wherever there is room, the masks of its attention, and what its author says of
+    them from others, its `norms` wherever there is room, the masks of its attention, and what its author says of
     it where there is room left; of kinds that differ in these, each for itself, with the number of its `passes`.
     """
     whole = without_rows(flows, about, title, params, doc, passes, norms=norms)
@@ -73,23 +78,30 @@ def without_rows(
         icon = None
     if not all(one.mask for one in alike):  # of passes in which something else stands there
         mask = known = ""
-    room = MAX_LETTERS if known or not mask else min(MAX_LETTERS, max(MAX_WITH_MASK - len(mask), MIN_LETTERS))
-    words = [said for said in in_letters(flows, room, passes, norms=norms) if said.lower() != title.lower()]
+    fits = in_few_lines(tuple(filter(None, ("" if known else mask, params))))  # which a narrow box has behind what it tells
+    words = [said for said in in_letters(flows, fits, passes, norms=norms) if not said_by(title, said)]
     if any(f"({one.known_mask or one.mask})" in said for one in looks if one.mask for said in words):
         mask = known = ""  # of several masks, each is told beside its block
     docs = [doc] if doc and not repeats(doc, (title, *(look.title for look in looks))) else []
     told = tuple(words if computes(flows) or not docs else docs) or (f"{len(looks)} blocks",)
     brief = nested(title, flows, passes)
     double = any(one.double for one in looks)
-    return Leaf(about, Look(title, told, first.hue, icon, mask, known, causal, double=double, brief=brief), params)
+    look = Look(title, told, first.hue, icon, mask, known, causal, double=double, brief=brief)
+    return Leaf(about, look, params, closed=True)
+
+
+def said_by(title: str, said: str) -> bool:
+    """Return whether a title says what is told of a block: it is that, or ends with that, as `Conv ReLU`."""
+    return f" {title.lower()}".endswith(f" {said.lower()}")
 
 
 def main_look(leaves: Sequence[Leaf | OpenMixture]) -> Look:
-    """Return the look of the block that a box around it has the color of: one with an abbreviation, else that with the most
-    parameters; where none has any, one that computes rather than one that moves values.
+    """Return the look of the block that a box around it has the color of: one with an abbreviation or a closed box that has the
+    color of such a one, else that with the most parameters; where none has any, one that computes rather than one that moves
+    values.
     """
     looks = [item.look if isinstance(item, Leaf) else item.expert for item in leaves]
-    if first := next((seen for seen in looks if seen.short), None):
+    if first := next((seen for seen in looks if seen.short or seen.hue in LAYERS), None):
         return first
 
     def rank(number: int) -> tuple[int, int, int]:
@@ -98,11 +110,6 @@ def main_look(leaves: Sequence[Leaf | OpenMixture]) -> Look:
         return leaves[number].about.parameters, matters, -number
 
     return looks[max(range(len(looks)), key=rank)] if looks else Look("")
-
-
-def is_activation(look: Look) -> bool:
-    """Return whether a block is a function of each number by itself."""
-    return look.hue == "ffn" and not look.short and not look.brief
 
 
 def repeats(doc: str, said: Iterable[str]) -> bool:
@@ -125,40 +132,56 @@ def told_apart(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> list[R
     flows, passes = by_first_pass(flows, passes)
     words: Sequence[tuple[str, ...]] = []
     for words in ever_shorter(flows):
-        if (chain := in_chain(words, passes, flows)) and fits(chain, MAX_LETTERS):
+        if (chain := in_chain(words, passes, flows)) and in_one_line(MAX_LETTERS)(chain):
             return []
         rows = rows_of(with_series(words, passes), passes)
         if rows and max(len(row.share) for row in rows) <= MAX_LETTERS:
             return rows
-    count = sum(map(len, passes))
-    shares = [len(f"{ordinal(1) if len(flows) == count else len(own)} of {count}: ") for own in passes]
+    shares = [len(f"{share}: ") for share in shares_of(passes)]
     whole = zip(with_series(words, passes), shares, strict=False)  # there may be no words
-    return rows_of(
-        [said if said and fits(said, MAX_LETTERS - share) else cut(said, MAX_LETTERS - share) for said, share in whole], passes
-    )
+    rooms = [(said, in_one_line(MAX_LETTERS - share)) for said, share in whole]
+    return rows_of([said if said and fits(said) else cut(said, fits) for said, fits in rooms], passes)
 
 
 def rows_of(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> list[Row]:
-    """Return a row for all passes that say the same, or for each one by its place among them where all differ; nothing for one
-    kind, for too many, and where one says nothing.
-    """
-    kinds: dict[tuple[str, ...], int] = {}
+    """Return a row for all passes that say the same; nothing for one kind, for too many, and where one says nothing."""
+    kinds: dict[tuple[str, ...], list[int]] = {}
     for said, own in zip(words, passes, strict=False):
-        kinds[said] = kinds.get(said, 0) + len(own)
-    whole = sum(map(len, passes))
-    counts = [*kinds.values()] if len(kinds) < whole else [*map(ordinal, range(1, whole + 1))]
-    told = zip(counts, kinds.items(), strict=True)
-    rows = [Row(f"{share} of {whole}: {' · '.join(said)}", Look(""), count) for share, (said, count) in told]
+        kinds.setdefault(said, []).extend(own)
+    shares = shares_of([*kinds.values()])
+    told = zip(shares, kinds.items(), strict=True)
+    rows = [Row(f"{share}: {' · '.join(said)}", Look(""), len(own)) for share, (said, own) in told]
     return rows if 1 < len(rows) <= MAX_KINDS and () not in kinds else []
 
 
-def ordinal(number: int) -> str:
-    """Return a number as a place in a row.
+def shares_of(kinds: Sequence[Sequence[int]]) -> list[str]:
+    """Return which passes of a repeat are of each kind, where some words tell that, else how many.
 
-    >>> ordinal(1), ordinal(2), ordinal(3), ordinal(4)
-    ('1st', '2nd', '3rd', '4th')
+    >>> shares_of([(0,), (1, 2, 3)]), shares_of([(0, 1, 3, 5), (2, 4)]), shares_of([(0, 1), (2, 3, 4), (5,)])
+    (['first', 'other 3'], ['4 of 6', '3rd and 5th'], ['first 2', '3rd – 5th', 'last'])
     """
-    return f"{number}{('st', 'nd', 'rd')[number - 1] if number <= len(('st', 'nd', 'rd')) else 'th'}"
+    whole = sum(map(len, kinds))
+    found = []
+    for own in kinds:
+        first, *others = sorted(own)
+        count = f" {len(own)}" if others else ""
+        if [first, *others] != [*range(first, first + len(own))]:
+            few = len(own) <= MAX_PLACES
+            found.append(" and ".join(map(ordinal, sorted(own))) if few else f"{len(own)} of {whole}")
+        elif first == 0:
+            found.append(f"first{count}")
+        elif first + len(own) == whole:
+            found.append(f"{'other' if len(kinds) == 2 and others else 'last'}{count}")
+        else:
+            found.append(f"{ordinal(first)} – {ordinal(others[-1])}" if others else ordinal(first))
+    return found
+
+
+def ordinal(place: int) -> str:
+    """Return a place, counted from zero, as one says it: `1st`."""
+    number = place + 1
+    teen = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def fold_norms(flow: Flow) -> Flow:

@@ -1,0 +1,77 @@
+"""What a box says below its title, in one line or in a few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from composer.draw.style.text_metrics import wrapped
+
+ONE_LINE, LINE, LONGEST_FACT = 52, 58, 64
+"""Letters of a line that stands alone, of each line where there are more, and of one fact."""
+MAX_LINES = 3
+"""Lines in which a closed box tells what is in it."""
+BETWEEN = " · "
+"""What stands between two facts."""
+
+
+def in_lines(facts: Sequence[str]) -> tuple[str, ...]:
+    """Return facts in as few lines as there is room for, which are about equally long; a long fact in one of its own.
+
+    >>> in_lines(["conv 3 × 3 (64 → 64), stride 2", "ReLU", "conv 3 × 3 (64 → 128)", "ReLU", "upsample 2"])
+    ('conv 3 × 3 (64 → 64), stride 2 · ReLU', 'conv 3 × 3 (64 → 128) · ReLU · upsample 2')
+    """
+    whole = BETWEEN.join(facts)
+    parts = with_single_words(apart(whole))
+    if len(whole) <= ONE_LINE or len(parts) == 1:
+        return (whole,) if whole else ()
+
+    def broken(room: int) -> list[str]:
+        return wrapped(parts, BETWEEN, lambda line: len(line) <= room)
+
+    longest = LINE if len(broken(LINE)) <= MAX_LINES else LONGEST_FACT
+    fewest = max(2, len(broken(longest)))
+    room = next((room for room in range(len(whole) // fewest, longest) if len(broken(room)) <= fewest), longest)
+    return tuple(broken(room))
+
+
+def has_room(facts: Sequence[str]) -> bool:
+    """Return whether a closed box has room for facts in lines of the usual length; around repeats, which are more than a box can
+    tell, in one line less.
+    """
+    parts = apart(BETWEEN.join(facts))
+    lines = wrapped(with_single_words(parts), BETWEEN, lambda line: len(line) <= LINE)
+    return len(lines) <= MAX_LINES - any(part.startswith("× ") for part in parts) and all(
+        len(line) <= LONGEST_FACT for line in lines
+    )
+
+
+def with_single_words(parts: Sequence[str]) -> list[str]:
+    """Return facts with single words, such as an activation or a sign that there is more, in one with what they stand behind.
+
+    >>> with_single_words(["conv 3 × 3", "ReLU", "conv 3 × 3", "…"])
+    ['conv 3 × 3 · ReLU', 'conv 3 × 3 · …']
+    """
+    found: list[str] = []
+    for part in parts:
+        if found and " " not in part and len(found[-1]) + len(BETWEEN) + len(part) <= LONGEST_FACT:
+            found[-1] += BETWEEN + part
+        else:
+            found.append(part)
+    return found
+
+
+def apart(text: str) -> list[str]:
+    """Return the facts of a text; what stands in brackets stays together.
+
+    >>> apart("2 × (conv · ReLU) · pool")
+    ['2 × (conv · ReLU)', 'pool']
+    """
+    found: list[str] = []
+    depth = 0
+    for part in text.split(BETWEEN):
+        if depth:
+            found[-1] += BETWEEN + part
+        else:
+            found.append(part)
+        depth += part.count("(") - part.count(")")
+    return found
