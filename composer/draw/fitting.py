@@ -20,7 +20,7 @@ from composer.draw.closing import (
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Titles
 from composer.draw.layout.ends.places import with_places
 from composer.draw.layout.page import narrow_page, page
-from composer.draw.paths import plain
+from composer.draw.paths import is_pass, plain
 from composer.draw.scene import Direction, Scene
 from composer.draw.style.typography import Typography
 from composer.draw.turn.turned import turned
@@ -242,7 +242,7 @@ def subject_of(flow: Flow) -> str:
 def is_open(scene: Scene, repeat: str) -> bool:
     """Return whether a drawing shows the passes of a repeat: in a frame, or each as a box."""
     frames = {frame.about.path for frame in scene.frames}
-    passes = (box.about.path for box in scene.boxes if box.about.path.rpartition(".")[2].isdigit())
+    passes = (box.about.path for box in scene.boxes if is_pass(box.about.path))
     return repeat in frames or repeat in map(plain, passes)
 
 

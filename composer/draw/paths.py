@@ -33,6 +33,11 @@ def plain(path: str) -> str:
     return re.sub(r"\.\d+(?=\.|$)", "", path)
 
 
+def is_pass(path: str) -> bool:
+    """Return whether a path is that of one pass of a repeat."""
+    return path.rpartition(".")[2].isdigit()
+
+
 def input_path(block: str, port: str) -> str:
     """Return the path of an input of a block that is drawn by itself: around the block, not in it."""
     return f"{INPUTS}{block}.{port}"

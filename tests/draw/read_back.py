@@ -651,7 +651,7 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             yield from of_range(box, found, lines, model)
             continue
         if plain(box.path) in model.counts and box.path != plain(box.path):
-            yield from of_pass(box, lines, model)
+            yield from of_pass(box, rows, lines, model)
             continue
         if " + " in box.tip.partition(" — ")[0]:  # a norm with what reads it, whose parameters are those of both
             lines = [" · ".join(said for said in line.split(" · ") if not PARAMETERS.fullmatch(said)) for line in lines]
@@ -743,12 +743,24 @@ def of_range(box: DrawnBox, found: re.Match[str], lines: list[str], model: Model
                 yield f"{box.path}: `{line}`: none has {said:g} in each"
 
 
-def of_pass(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
-    """Yield what is not so of a box for one pass of a repeat, `Stage 0`, held against this pass alone."""
+def of_pass(box: DrawnBox, rows: list[tuple[int, int, list[str]]], lines: list[str], model: Model) -> Iterator[str]:
+    """Yield what is not so of a box for one pass of a repeat, `Stage 0`, held against this pass alone; its rows are about the
+    passes of the repeat that is all there is in it.
+    """
     if not box.lines[0].endswith(f" {box.path.rpartition('.')[2]}"):
         yield f"{box.path}: it is not called `{box.lines[0]}`"
     alone = Model(model.typed, box.path)
     yield from closed(box, lines, alone)
+    if rows:
+        inner = [path for path in alone.held if path.rpartition(".")[0] == box.path]
+        if len(inner) != 1:
+            yield f"{box.path}: its rows are about {inner}"
+        yield from told_apart(replace(box, path=inner[0]), rows, alone)
+        said = [ROW.sub("", line, count=1).removeprefix(": ") for line in box.lines if share_of(line)]
+        for line, places in zip(said, places_of(box.lines), strict=False):
+            for path in (f"{inner[0]}.{place}" for place in places):
+                one, this = replace(box, path=path, lines=[box.lines[0], line]), Model(model.typed, path)
+                yield from [*closed(one, [line], this), *of_skips(one, this)]
     known = [*alone.of(box.path), *(one for found in alone.inside(box.path) for one in found)]
     for line in box.lines[1:]:
         for said in numbers(COUNTED.sub("", TIMES.sub("", line))):

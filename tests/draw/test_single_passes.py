@@ -257,26 +257,47 @@ def test_a_pass_of_one_block_is_called_as_that() -> None:
 def test_rows_of_passes_that_all_differ_say_which_they_are() -> None:
     """By their places: a row of another pass is found."""
     recipe = composer.load(WIDTHS.replace("act: relu", "two: {type: linear, out: 2 * width}"))
-    said = [line for line in words(recipe.draw("overview").scene)["layers"] if " of 3: " in line]
-    assert [line.partition(":")[0] for line in said] == ["1st of 3", "2nd of 3", "3rd of 3"]
+    said = [line for line in words(recipe.draw("overview").scene)["layers"] if ": " in line]
+    assert [line.partition(":")[0] for line in said] == ["first", "2nd", "last"]
     svg, model = recipe.draw("overview").svg(), Model(recipe.program)
     assert not [*lies(read(svg), model)]
-    for place in ("1st", "3rd"):
-        assert [*lies(read(svg.replace("2nd of 3", f"{place} of 3")), model)]
+    for place in ("first", "3rd"):
+        assert [*lies(read(svg.replace("2nd: ", f"{place}: ")), model)]
     first, second = said[0].partition(": ")[2], said[1].partition(": ")[2]
     assert [*lies(read(svg.replace(first, "?").replace(second, first).replace("?", second)), model)]
 
 
 def test_stages_whose_layers_are_closed_are_a_box_each() -> None:
-    """And a frame around their layers where these are open; the detail of them all is called by their word."""
-    scene = composer.load(PAPERS / "centernet.yaml").draw().scene
-    assert {f"stages.{index}" for index in range(4)} <= words(scene).keys()
-    (detail,) = scene.details
+    """And a frame around their layers where these are open; a detail of all is drawn if it is asked for."""
+    recipe = composer.load(PAPERS / "centernet.yaml")
+    assert {f"stages.{index}" for index in range(4)} <= words(recipe.draw().scene).keys()
+    assert not recipe.draw().scene.details
+    (detail,) = recipe.draw(details=["stages"]).scene.details
     assert detail.texts[0].text == "Stage" and detail.about.path == "stages"
     assert [frame.about.path for frame in composer.load(SIDES.replace("stages(0)", "stages")).draw().scene.frames] == [
         "stages",
         "stages.layers",
     ]
+
+
+@pytest.mark.parametrize(
+    "there, planted",
+    [
+        ("first: conv 3 × 3, stride 2", "first: conv 3 × 3, stride 4"),
+        (" + shortcut 1 × 1", " + skip"),
+        ("last: 2 × conv 3 × 3", "last: 3 × conv 3 × 3"),
+    ],
+)
+def test_a_stage_tells_its_layers_in_rows(there: str, planted: str) -> None:
+    """Where a line has no room for the kinds of them; a wrong one is found."""
+    recipe = composer.load(PAPERS / "centernet.yaml")
+    assert words(recipe.draw().scene)["stages.1"][-2:] == [
+        "first: conv 3 × 3, stride 2 · conv 3 × 3 + shortcut 1 × 1",
+        "last: 2 × conv 3 × 3 + skip",
+    ]
+    svg, model = recipe.draw().svg(), Model(recipe.program)
+    assert there in svg and not [*lies(read(svg), model)]
+    assert [*lies(read(svg.replace(there, planted)), model)]
 
 
 def test_a_page_opens_all_passes_where_one_is_clicked() -> None:

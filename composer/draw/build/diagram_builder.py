@@ -406,7 +406,8 @@ class DiagramBuilder:
             name = "" if one == repeats.layer_title(node, flows) else node.name
             after = repeats.after_last(flows[0])
             shape = changed_shape(node.passes[passes[0]], node.passes[passes[-1]])
-            out.items.append(replace(box, shape=shape, name=name, after=after))
+            facts = tuple(one for one in box.look.facts if one != after)  # which stands above the box
+            out.items.append(replace(box, shape=shape, name=name, after=after, look=replace(box.look, facts=facts)))
         else:
             named = f"{node.name}({passes[0]}:{passes[-1] + 1})" if several else f"{node.name}({passes[0]})"
             out.items.append(replace(box, look=replace(box.look, facts=(named, *box.look.facts)), shape=""))

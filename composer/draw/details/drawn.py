@@ -18,7 +18,7 @@ from composer.draw.geometry import Area, Text
 from composer.draw.layout.ends.places import tell_places
 from composer.draw.layout.fragment import Fragment, Pieces
 from composer.draw.layout.page import MARGIN, body
-from composer.draw.paths import INPUTS, is_output, lies_in, output_path, plain, title_of
+from composer.draw.paths import INPUTS, is_output, is_pass, lies_in, output_path, plain, title_of
 from composer.draw.scene import Box, Detail, Scene
 from composer.draw.style.typography import Typography
 
@@ -56,7 +56,8 @@ class Details:
         boxes, frames = list(scene.boxes), {frame.about.path for frame in scene.frames}
         tried: set[str] = set()
         while len(scene.details) < most:
-            found = wanted(candidates(self.groups(), {plain(box.about.path) for box in boxes}, frames, depth.closed), details)
+            closed = {plain(box.about.path) for box in boxes if details or not is_pass(box.about.path)}  # these tell their sizes
+            found = wanted(candidates(self.groups(), closed, frames, depth.closed), details)
             one = next((one for one in found if one.path not in tried), None)
             if one is None:
                 break

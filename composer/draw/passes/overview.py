@@ -55,6 +55,10 @@ def of_group(
     it where there is room left; of kinds that differ in these, each for itself, with the number of its `passes`.
     """
     whole = without_rows(flows, about, title, params, doc, passes, norms=norms)
+    if (only := only_box(flows)) and only.rows and whole.look.facts == (only.look.title,):
+        return replace(
+            whole, rows=only.rows
+        )  # those of the repeat that is all there is in the group, which are too long for a line
     rows = [] if doc else told_apart(flows, passes)
     if not rows:
         return whole
@@ -88,6 +92,12 @@ def without_rows(
     double = any(one.double for one in looks)
     look = Look(title, told, first.hue, icon, mask, known, causal, double=double, brief=brief)
     return Leaf(about, look, params, closed=True)
+
+
+def only_box(flows: Sequence[Flow]) -> Leaf | None:
+    """Return the box that is all there is in one flow."""
+    items = [item for flow in flows for item in flow.items]
+    return items[0] if len(items) == 1 and isinstance(items[0], Leaf) else None
 
 
 def said_by(title: str, said: str) -> bool:
