@@ -28,6 +28,8 @@ DROPOUT = "dropout "
 """How what training does to a value begins, which maps alone tell."""
 TIMES = re.compile(r"^\d+ × ")
 """How often a block is there."""
+PADDING = re.compile(r"\b(\w+_)?valid\b")
+"""Which positions count, in a formula: it leaves out padding, and says nothing of what a block is."""
 SCALE = re.compile(r"× (\S+)")
 """A block that multiplies by a number, which beside others reads as how often something is there."""
 MOVES, NORMS, BETWEEN, MAPS, OPERATIONS, MAIN = range(-1, 5)
@@ -420,7 +422,8 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
         then = forms[0].partition(" · ")[2]
         return Brief(tuple(form.partition(" · ")[0] for form in forms), MAIN, sides, then=then)
     if look.operation or look.formula:
-        weight = OPERATIONS if look.operation or gives else BETWEEN if reads else MOVES
+        kept = reads and not PADDING.search(look.formula)
+        weight = OPERATIONS if look.operation or gives else BETWEEN if kept else MOVES
         return Brief(look.operation or (look.formula,), weight, sides)
     if is_activation(look):
         plain = look.title if sum(map(str.isupper, look.title)) > 1 else look.title[:1].lower() + look.title[1:]  # not `ReLU`

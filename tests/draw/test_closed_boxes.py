@@ -604,3 +604,27 @@ def test_widths_of_branches_are_those_that_are_joined() -> None:
     svg, model = recipe.draw().svg(), Model(recipe.program)
     assert "8 | 4 → 8 | 8 channels" in svg
     assert [*lies(read(svg.replace("8 | 4 → 8 | 8 channels", "8 | 8 → 4 | 8 channels")), model)]
+
+
+PADDED = """recipe: padded
+inputs: {x: "float[batch, time, 8]", valid: "bool[batch, time]"}
+blocks:
+  mixed:
+    doc: Real positions and a share of those before.
+    inputs: {x: "float[batch, time, dim]", valid: "bool[batch, time]"}
+    graph:
+      real: {compute: "where(valid, x, 0.0)"}
+      past: {type: shift, by: 1, axis: time}
+      both: {compute: "0.5 * real + 0.5 * past"}
+      map: {type: linear, out: 8}
+graph:
+  embed: {type: linear, out: 8, in: x}
+  mixed: {type: mixed, in: {x: embed, valid: valid}}
+outputs: {y: mixed}
+"""
+
+
+def test_formula_that_leaves_out_padding_says_nothing_of_a_block() -> None:
+    """Beside others, which are told."""
+    said = next(box.lines for box in read(composer.load(PADDED).draw().svg()).boxes if box.path == "mixed")
+    assert "0.5·real + 0.5·past · Linear 8 → 8" in said
