@@ -66,7 +66,8 @@ class KernelPooling(Sliding):
         step = self.slide().steps
         stride = () if step == self.slide().kernel else (f"stride {' × '.join(map(str, dict.fromkeys(step)))}",)
         title = f"Causal {self.called().lower()}" if getattr(self, "causal", False) else self.called()
-        operation = (f"{title} {facts[0].removeprefix('kernel ')}", title)
+        sized = f"{title} {facts[0].removeprefix('kernel ')}"
+        operation = (*(f"{sized}, {one}" for one in stride), sized, title)
         return Look(title, (facts[0], *stride, *facts[1:]), "merge", operation=operation)
 
 

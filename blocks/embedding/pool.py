@@ -34,7 +34,7 @@ graph: {y: {type: pool, mode: mean, in: {x: x, valid: valid}}}
             "first": "first position",
             "last": "last position",
             "mean": "mean over positions",
-            "max": "largest of each channel",
+            "max": "maximum over positions",
         }
         return Look(self.called(), (modes[self.mode],), "merge", operation=(self.called().lower(),))
 

@@ -46,10 +46,10 @@ class RandomNumbers(Block):
         return {"y": type(given)("float", tuple(given.axes[place] for place in self.places(sizes)))}
 
     def look(self, view: BlockView) -> Look:
-        always = ("always",) if self.during == "always" else ()
+        always = ("also in evaluation",) if self.during == "always" else ()
         told = (word for word in view.settings if not word.startswith(("during", "axes")))
         names = ["row" if name == "batch" else axis_in_words(name) for name in self.axes or ()]
-        each = (f"one for each {' and '.join(names)}",) if names else ()
+        each = (f"one for each {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))}",) if names else ()
         return Look(self.called(), (*told, *each, *always), "io", operation=(f"{self.called().lower()} noise",))
 
     def on(self: Any) -> bool:

@@ -433,7 +433,7 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
     comma = "," if number.startswith("starts ") else ""  # else, it is what the title calls that starts there
     told = (f"{title}{comma} {number}", title) if 0 < len(number) <= MAX_FACT else (title,)
     given = not reads and not item.about.parameters and look.hue != "embed"  # such as a table that is computed
-    held = {True: BETWEEN, False: NORMS}[" × " in number] if is_parameter(item) and not reads else MAPS  # a table or a vector
+    held = {True: MAPS, False: NORMS}[" × " in number] if is_parameter(item) and not reads else MAPS  # a table or a vector
     weight = MOVES if given else {"norm": NORMS, "merge": MOVES, "io": MOVES}.get(look.hue, held)
     return Brief(told, weight, sides, computes=reads and look.hue not in ("norm", "merge", "io"))
 

@@ -13,10 +13,10 @@ NARROWING = """recipe: narrowing
 inputs: {x: "float[batch, 64]"}
 graph:
   parts:
-    repeat: 3
+    repeat: 5
     as: part
     graph:
-      fc: {type: linear, out: 64 // 2 ** (part + 1)}
+      fc: {type: linear, out: 128 // 2 ** part}
       relu: relu
   one: {graph: {first: {type: linear, out: 12}, relu: relu}}
   other: {graph: {norm: layernorm, relu: relu}}

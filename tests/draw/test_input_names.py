@@ -74,7 +74,7 @@ def named(scene: Scene, path: str) -> Iterator[tuple[WirePath, Text]]:
         ("neural_turing_machine", "steps.controller", ["c", "h"]),
         ("tacotron2", "decoder.attend", ["before", "before at first", "memory"]),
         ("raft", "updates", ["level0", "level1", "level2", "level3", "seen"]),
-        ("hrnet", "stage3", ["b", "c"]),
+        ("hrnet", "stage3", ["c"]),
     ],
 )
 def test_names_stand_at_the_ends_of_their_wires(paper: str, box: str, names: list[str]) -> None:

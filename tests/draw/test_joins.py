@@ -67,7 +67,7 @@ def test_small_column_of_a_concatenation_stands_beside_the_others() -> None:
 
 
 def test_embeddings_of_inputs_in_a_frame_stand_in_a_row() -> None:
-    """Below each the name of what it reads; the frame's own stream goes around them into the side of the join."""
+    """Below each the name of what it reads; inputs that only join them come into the side of the join by their names."""
     scene = form("wide_and_deep")
     row = [box(scene, f"deep.{name}_embed") for name in ("gender", "country", "language")]
     assert len({one.y for one in row}) == 1
@@ -76,8 +76,9 @@ def test_embeddings_of_inputs_in_a_frame_stand_in_a_row() -> None:
         assert read.text.y > one.y + one.height
         assert abs(read.text.x - middle(one)[0]) < 1
     join = box(scene, "deep.features")
-    (stream,) = wires(scene, "deep", "deep.features")
-    assert stream.points[-1][0] == join.x + join.width
+    beside = sorted((one.text for one in scene.references if one.target == "deep.features"), key=lambda text: text.y)
+    assert [text.text for text in beside] == ["age (input)", "installs (input)"]
+    assert all(text.area.right < join.x for text in beside)
 
 
 def test_input_with_a_box_is_led_to_what_reads_it() -> None:

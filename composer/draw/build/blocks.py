@@ -152,7 +152,9 @@ def leaf(captions: Captions, node: TypedBlock, seen: Look, place: NodePlace) -> 
     about = replace(about, description=captions.description(node, place))
     after = "" if captions.depth.level == "overview" else seen.after
     name = "" if captions.depth.level == "overview" else shown_name(node, place, seen.title)
-    found = Leaf(about, seen, captions.counts.shown(place.first), gives if gives != came else "", after=after, name=name)
+    params = captions.counts.shown(place.first)
+    params = "" if params in seen.facts else params  # the shape of a list of numbers tells how many they are
+    found = Leaf(about, seen, params, gives if gives != came else "", after=after, name=name)
     return replace(found, gives=first_output(node))
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+from composer.draw.build.parameter_counts import SHARED_WITH
+from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.wording import shape
 from composer.graph.anatomy import TYPED
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedRepeat
@@ -53,6 +56,24 @@ def changed_shape(first: TypedGraph, last: TypedGraph) -> str:
     """Return the shape of what the last of some graphs in a row gives, where it is not that of what comes into the first one."""
     gives = shape(next(iter(last.outputs.values()), ()))
     return gives if gives != shape(next(iter(first.inputs.values()), ())) else ""
+
+
+def told_once(flow: Flow) -> Flow:
+    """Return a diagram in which a closed box whose parameters are all another's says no more than that, where the other one is
+    there and says the same of what is in it.
+    """
+    told = {leaf.about.path: leaf.look for leaf in flow.leaves() if isinstance(leaf, Leaf) and leaf.closed}
+
+    def once(item: Item) -> Item:
+        if isinstance(item, Group):
+            return item.map_flows(lambda inner: inner.map_items(once))
+        if not isinstance(item, Leaf) or item.rows or not (item.closed and item.params.startswith(SHARED_WITH)):
+            return item
+        owner = told.get(item.params.removeprefix(SHARED_WITH))
+        same = owner is not None and (owner.title, owner.facts) == (item.look.title, item.look.facts)
+        return replace(item, look=replace(item.look, facts=())) if same else item
+
+    return flow.map_items(once)
 
 
 def holds_layers(graph: TypedGraph) -> bool:

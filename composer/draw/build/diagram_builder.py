@@ -12,7 +12,7 @@ from blocks.core import Steps, size, spoken
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
-from composer.draw.build.closed_groups import changed_shape, first_output, first_words, holds_layers, new_shape
+from composer.draw.build.closed_groups import changed_shape, first_output, first_words, holds_layers, new_shape, told_once
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.handed_on import only_handed_on
 from composer.draw.build.levels import Depth, Level
@@ -105,7 +105,7 @@ class DiagramBuilder:
         flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
         if self.depth.level == "overview":
             return fold_norms(flow)
-        flow = told_apart(flow, self.names)
+        flow = told_once(told_apart(flow, self.names))
         return name_numbers(flow) if self.depth.level == "block" else flow
 
     def at_level(self, level: Level) -> DiagramBuilder:

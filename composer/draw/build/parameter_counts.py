@@ -8,6 +8,9 @@ from composer.cost.units import short
 from composer.draw.paths import above, plain
 from composer.graph.parameters import NamedParameter, owned
 
+SHARED_WITH = "shared with "
+"""What stands before the path of what has the parameters of a box, where it has none of its own."""
+
 
 class ParameterCounts:
     """Parameters by the names of what holds them."""
@@ -43,7 +46,7 @@ class ParameterCounts:
     def shown_whole(self, path: str) -> str:
         """Return what a part of the model that holds blocks says of its parameters: how many, or which other part has them."""
         said, partners = self.shown(path), self.partners.get(path, set())
-        return f"shared with {plain(next(iter(partners)))}" if said == "tied" and len(partners) == 1 and all(partners) else said
+        return f"{SHARED_WITH}{plain(next(iter(partners)))}" if said == "tied" and len(partners) == 1 and all(partners) else said
 
     def shown_of(self, paths: Sequence[str]) -> str:
         """Return what a piece of a block says of its parameters, which parameters stand at some paths."""

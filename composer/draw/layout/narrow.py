@@ -9,6 +9,7 @@ from dataclasses import replace
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge
 from composer.draw.layout.boxes import ICON_ROOM, PAD, detail_of
+from composer.draw.style.line_breaks import BETWEEN, apart
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Role, Typography
 
@@ -83,7 +84,11 @@ def lines(role: Role, text: str, room: float, typography: Typography) -> Iterato
 
     def words(fact: str) -> list[str]:
         parts = re.split(r" (?=\()|(?<=\)) ", fact)  # what stands in brackets stays in one line
-        return [word for part in parts for word in ([part] if fits(part) else part.split(" "))]
+        return [word for part in parts for word in ([part] if fits(part) or BETWEEN in part else part.split(" "))]
 
-    facts = [part for fact in text.split(" · ") for part in ([fact] if fits(fact) else wrapped(words(fact), " ", fits))]
-    return ((role, line) for line in wrapped(facts, " · ", fits) if line)
+    def parts(fact: str) -> list[str]:
+        whole = fits(fact) or BETWEEN in fact  # what comes several times in turns is one thing
+        return [fact] if whole else wrapped(words(fact), " ", fits)
+
+    facts = [part for fact in apart(text) for part in parts(fact)]
+    return ((role, line) for line in wrapped(facts, BETWEEN, fits) if line)

@@ -54,7 +54,8 @@ def of_group(
     them from others, its `norms` wherever there is room, the masks of its attention, and what its author says of
     it where there is room left; of kinds that differ in these, each for itself, with the number of its `passes`.
     """
-    whole = without_rows(flows, about, title, params, doc, passes, norms=norms)
+    nested = any(isinstance(one, Leaf) and one.closed for flow in flows for one in flow.items)  # whose norms are told nowhere
+    whole = without_rows(flows, about, title, params, doc, passes, norms=norms and not nested)
     if (only := only_box(flows)) and only.rows and whole.look.facts == (only.look.title,):
         return replace(
             whole, rows=only.rows
