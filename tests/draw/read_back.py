@@ -662,6 +662,8 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
         if around:  # which passes have it is said around it
             count, whole, _ = around[-1][-1]
             known = model.with_inside(box.path, passes)
+            if model.inside(box.path):  # a closed box, which tells how often each block is there
+                lines = [" · ".join(TIMES.sub("", one) for one in line.split(" · ")) for line in lines]
             yield from (f"{box.path}: `{line}`: {why}" for line in lines for why in of_some(count, line, known))
         elif model.inside(box.path):
             yield from closed(box, lines, model)
@@ -987,7 +989,7 @@ def starts_so(names: list[str], value: str, path: str, one: Truth, model: Model)
 def of_skips(box: DrawnBox, model: Model) -> Iterator[str]:
     """Yield what is not so of the skip connection around what a box has in it: it is there in as many passes as a row names."""
     places = iter(places_of(box.lines))
-    for line in box.lines:
+    for line in box.lines if model.inside(box.path) else ():  # a formula may add what is called so
         row = share_of(line)
         having = model.passes_with_skip(box.path)
         if SKIP.search(line) and len(having) < (row[0] if row else 1):

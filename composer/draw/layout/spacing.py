@@ -78,6 +78,8 @@ class Gap:
     """How far above the block below there is something, so far."""
     turns: list[tuple[float, int]] = field(default_factory=list)
     """How far above it what it gives turns off, and to which side."""
+    written: Area | None = None
+    """What is covered by the label above the block below."""
 
     @property
     def top(self) -> float:
@@ -127,6 +129,7 @@ class Gap:
         text = replace(text, y=text.y - lifted)
         self.spine.found.pieces.texts.append(text)
         self.spine.keep(text.area)
+        self.written = text.area
         self.offset = LABEL_TOP + lifted
 
     def tapped(self) -> bool:
@@ -262,4 +265,7 @@ class Gap:
             y -= APART
         if reach and (above.fragment.pieces.merges or not self.spine.fits_box_width(below)):
             y, reach = y - APART, max(reach - APART, 0.0)
+        hanging = [area for area in areas(above.fragment) if reach and area.bottom > above.fragment.foot]
+        if self.written is not None and any(one.left < self.written.right and one.right > self.written.left for one in hanging):
+            y = min(y, self.written.top - 3)
         return min(y, self.top - least + reach)
