@@ -9,7 +9,7 @@ from typing import TypeAlias
 from blocks.primitives.combine import Concat
 from blocks.primitives.stack_split import Split
 from composer.draw.paths import plain
-from composer.graph.anatomy import rebuilt, regions, with_nodes, with_wires, wires_of
+from composer.graph.anatomy import rebuilt, regions, wires_of, with_nodes, with_wires
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType, each_of
