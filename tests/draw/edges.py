@@ -47,7 +47,7 @@ class Readers:
         self.shown = None if shown is None else {*shown}
         """Paths of what is drawn by itself, where a concatenation and the split that undoes it may be left out."""
         self.ends: dict[str, TypedBlock] = {}
-        """Concatenations that are not drawn by themselves, by their paths or that of the closed box that gives what they give."""
+        """Concatenations by their paths, or by that of the closed box that gives what they give."""
         self.joined: dict[str, list[Made]] = {}
         """What each of them joins, as it is seen from outside."""
         self.sizes = sizes
@@ -138,14 +138,15 @@ class Readers:
         made = {one for wire in node.node.wires for one in self.wire(wire, values)}
         if self.quiet and isinstance(node.part, Dropout) and path not in self.closed:
             return {"": frozenset(made)}
-        if self.shown is not None and path not in self.shown:
-            if isinstance(node.part, Concat):
-                self.ends[path] = node
-                self.joined[path] = [self.ref(ref, values) for wire in node.node.wires for ref in wire.refs]
+        if self.shown is not None and isinstance(node.part, Concat):
+            self.ends[path] = node
+            self.joined[path] = [self.ref(ref, values) for wire in node.node.wires for ref in wire.refs]
+            if path not in self.shown:
                 return {"": frozenset([path])}
-            if isinstance(node.part, Split) and len(made) == 1 and undoes(node, self.ends.get(*made)):
-                (path,) = made
-                return dict(zip(("", *node.outputs), (self.joined[path][0], *self.joined[path]), strict=True))
+        if self.shown is not None and path not in self.shown and isinstance(node.part, Split) and len(made) == 1:
+            (whole,) = made
+            if undoes(node, self.ends.get(whole)):
+                return dict(zip(("", *node.outputs), (self.joined[whole][0], *self.joined[whole]), strict=True))
         wires = [wire for wire in node.node.wires if self.sizes or wire.port not in node.part.shape_only_inputs]
         self.pairs |= {(one, path, wire.port) for wire in wires for one in self.wire(wire, values)}
         self.blocks.add(path)

@@ -73,6 +73,8 @@ class Depth:
     """Paths of what is to be hidden, merged, called otherwise or the end of a column."""
     bright: frozenset[str] = frozenset()
     """Paths of what is highlighted."""
+    whole: frozenset[str] = frozenset()
+    """Paths of what is drawn by itself, as a detail, so that all that it returns is its one output."""
 
     def shows(self, path: str) -> bool:
         """Return whether something that holds a graph is open whatever the level: it is to be opened, or something in it is."""
@@ -82,7 +84,7 @@ class Depth:
         """Return whether something that is to be shown in its own way is a repeat or lies in it."""
         return any(lies_in(one, path) for one in (*self.opened, *self.named, *(one.path for one in self.passes)))
 
-    def names_or_lights(self, path: str) -> bool:
+    def points_at(self, path: str) -> bool:
         """Return whether something that is to be shown in its own way, or to be bright, is at a path or lies there."""
         return self.names(path) or any(lies_in(one, path) for one in self.bright)
 

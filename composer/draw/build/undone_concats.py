@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from blocks.primitives.combine import Concat
 from blocks.primitives.stack_split import Split
+from composer.draw.build.levels import Depth
 from composer.draw.paths import plain
 from composer.graph.anatomy import rebuilt, regions, wires_of, with_nodes, with_wires
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType, each_of
 
-Keeps: TypeAlias = Callable[[str], bool]
-"""Returns whether the node at a path is to be drawn by itself, or something in it."""
 Frame: TypeAlias = TypedGroup | TypedRepeat | TypedScan
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What is not drawn of the values that a frame gives as one."""
+
+    split: str
+    """The name of the node that takes them apart."""
+    pieces: tuple[str, ...]
+
+    @property
+    def said(self) -> str:
+        """What is left out, in words."""
+        return f"{', '.join(self.pieces)} are concatenated and split"
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What a recipe calls each piece, by the output of the frame that it is in the drawing."""
+        return {piece: f"{self.split}.{piece}" for piece in self.pieces}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +42,17 @@ class Undone:
     """A graph in which each value goes out of its frame by itself."""
 
     graph: TypedGraph
-    said: Mapping[str, str]
-    """What is left out, in words, by the paths of the frames."""
+    left_out: Mapping[str, LeftOut]
+    """By the paths of the frames."""
 
 
-def without_undone_concats(graph: TypedGraph, keeps: Keeps, unrolls: Keeps) -> Undone:
+def without_undone_concats(graph: TypedGraph, depth: Depth) -> Undone:
     """Return a graph without the concatenations that frames in it end with and a split beside them undoes, and without these
-    splits: what read a piece reads an output of the frame with the name of the piece. A node that an option `keeps` stays, and
-    so does what a repeat gives that it `unrolls`.
+    splits: what read a piece reads an output of the frame with the name of the piece. Both stay where an option names one of
+    them or single passes, or where the frame is to be drawn as its recipe says.
     """
-    finder = _Finder(keeps, unrolls)
-    return Undone(finder.changed(graph, ""), finder.said)
+    finder = _Finder(depth)
+    return Undone(finder.changed(graph, ""), finder.left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +64,13 @@ class _Pair:
     concats: tuple[TypedBlock, ...]
     """One in each pass."""
 
-    @property
-    def said(self) -> str:
-        """What is left out, in words."""
-        return f"{', '.join(self.split.outputs)} are concatenated and split"
-
 
 @dataclass(slots=True)
 class _Finder:
     """Looks for such pairs in a graph and in all that it holds."""
 
-    keeps: Keeps
-    unrolls: Keeps
-    said: dict[str, str] = field(default_factory=dict)
+    depth: Depth
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
     known: dict[tuple[TypedGraph, str], TypedGraph] = field(default_factory=dict)
     """Equal passes are one graph, also afterwards."""
 
@@ -80,16 +92,17 @@ class _Finder:
             if isinstance(split, TypedBlock) and isinstance(split.part, Split):
                 pair = pair_of(split, graph)
                 if pair is not None and not self.shown(pair, prefix):
-                    self.said[f"{prefix}{pair.frame.name}"] = pair.said
+                    self.left_out[f"{prefix}{pair.frame.name}"] = LeftOut(split.name, tuple(split.outputs))
                     graph = _without(pair, graph)
         return graph
 
     def shown(self, pair: _Pair, prefix: str) -> bool:
-        """Return whether an option is about one of the nodes of a pair, or about single passes."""
-        frame = plain(f"{prefix}{pair.frame.name}")
-        if isinstance(pair.frame, TypedRepeat) and self.unrolls(frame):
+        """Return whether both nodes of a pair are to be drawn."""
+        frame, split = plain(f"{prefix}{pair.frame.name}"), plain(f"{prefix}{pair.split.name}")
+        passes = len(pair.frame.passes) if isinstance(pair.frame, TypedRepeat) else 0
+        if frame in self.depth.whole or (passes and self.depth.passes_of(frame, passes) is not None):
             return True
-        return any(map(self.keeps, [plain(f"{prefix}{pair.split.name}"), *(f"{frame}.{one.name}" for one in pair.concats)]))
+        return any(map(self.depth.points_at, [split, *(f"{frame}.{one.name}" for one in pair.concats)]))
 
 
 # -- what a split undoes
