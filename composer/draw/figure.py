@@ -201,6 +201,7 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
         experts=not whole,
         dropout=options["dropout"],
         named=frozenset(map(plain, (*options["hide"], *merged, *options["labels"], *options["break_after"]))),
+        bright=frozenset(map(plain, options["highlight"])),
     )
     shares, wanted = NodeShares(model), arrangement(model, options)
     facts = partial(shares.facts, flops=options["flops"], cache=options["cache"])

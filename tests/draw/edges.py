@@ -9,14 +9,17 @@ from copy import copy
 from dataclasses import replace
 from typing import TypeAlias
 
+from blocks.primitives.combine import Concat
 from blocks.primitives.pointwise import Dropout
+from blocks.primitives.stack_split import Split
 from composer.draw.paths import INPUTS, input_path, is_output, lies_in, output_path, plain
 from composer.draw.scene import Detail, Scene
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref, Wire
 from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.passes.roll_layers.rolled_names import UNCHANGED, RolledNames
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.types import TensorType, each_of
 from composer.graph.visit import every_node, every_pass, walk
 
 Inner: TypeAlias = TypedGroup | TypedRepeat | TypedScan
@@ -39,7 +42,14 @@ class Readers:
         closed: Iterable[str] = (),
         called: RolledNames = UNCHANGED,
         sizes: bool = True,
+        shown: Iterable[str] | None = None,
     ) -> None:
+        self.shown = None if shown is None else {*shown}
+        """Paths of what is drawn by itself, where a concatenation and the split that undoes it may be left out."""
+        self.ends: dict[str, TypedBlock] = {}
+        """Concatenations by their paths, or by that of the closed box that gives what they give."""
+        self.joined: dict[str, list[Made]] = {}
+        """What each of them joins, as it is seen from outside."""
         self.sizes = sizes
         """Whether what is only measured is read."""
         self.names = called
@@ -92,6 +102,7 @@ class Readers:
                     for one in self.wire(wire, values)
                 }
                 values[node.name] = {"": frozenset([path])}
+                self.note_end(node, path)
             elif isinstance(node, TypedRepeat):
                 self.repeat(node, values, prefix + node.name)
             elif isinstance(node, TypedBlock):
@@ -127,10 +138,27 @@ class Readers:
         made = {one for wire in node.node.wires for one in self.wire(wire, values)}
         if self.quiet and isinstance(node.part, Dropout) and path not in self.closed:
             return {"": frozenset(made)}
+        if self.shown is not None and isinstance(node.part, Concat):
+            self.ends[path] = node
+            self.joined[path] = [self.ref(ref, values) for wire in node.node.wires for ref in wire.refs]
+            if path not in self.shown:
+                return {"": frozenset([path])}
+        if self.shown is not None and path not in self.shown and isinstance(node.part, Split) and len(made) == 1:
+            (whole,) = made
+            if undoes(node, self.ends.get(whole)):
+                return dict(zip(("", *node.outputs), (self.joined[whole][0], *self.joined[whole]), strict=True))
         wires = [wire for wire in node.node.wires if self.sizes or wire.port not in node.part.shape_only_inputs]
         self.pairs |= {(one, path, wire.port) for wire in wires for one in self.wire(wire, values)}
         self.blocks.add(path)
         return {"": frozenset([path])}
+
+    def note_end(self, node: TypedNode, path: str) -> None:
+        """Note the concatenation that is the last block in a closed box."""
+        graph = node.passes[-1] if isinstance(node, TypedRepeat) else node.graph if isinstance(node, Inner) else None
+        last = graph and graph.by_name.get(graph.graph.outputs[0][1].node)
+        if isinstance(last, TypedBlock) and isinstance(last.part, Concat):
+            self.ends[path] = last
+            self.joined[path] = [frozenset([path])] * sum(len(wire.refs) for wire in last.node.wires)
 
     def repeat(self, node: TypedRepeat, values: dict[str, Mapping[str, Made]], path: str) -> None:
         passes: dict[str, Made] = {}
@@ -158,6 +186,23 @@ class Readers:
         ports = values[ref.node]
         port = ref.port if ref.index is None else f"({ref.index}){ref.port}"
         return ports[port] if port in ports else ports[""]
+
+
+def undoes(split: TypedBlock, concat: TypedBlock | None) -> bool:
+    """Return whether a split takes apart what a concatenation joins, in the same order, along the same axis."""
+    if concat is None:
+        return False
+    (made,), whole = concat.outputs.values(), split.first_input
+    assert isinstance(made, TensorType) and isinstance(whole, TensorType)
+    pieces = [one for types in concat.inputs.values() for one in each_of(types)]
+    own = [one.axes[concat.sizes["dim"]].size for one in pieces if isinstance(one, TensorType)]
+    same_axis = made.axes[concat.sizes["dim"]] == whole.axes[split.sizes["dim"]]
+    return same_axis and own == [*split.sizes["parts"]] and len(made.axes) in (len(whole.axes), len(whole.axes) - 1)
+
+
+def shown_in(scene: Scene) -> set[str]:
+    """Return the paths of what is drawn by itself."""
+    return {plain(one.about.path) for one in (*scene.boxes, *scene.merges)}
 
 
 def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
@@ -226,7 +271,7 @@ def _unread(typed: TypedProgram, detail: Detail) -> list[str]:
     nodes = (one.node for one in walk(typed.root, every_pass, every_node) if plain(one.path) == path)
     node = next(one for one in nodes if isinstance(one, Inner))
     closed = [box.about.path for box in inside.boxes]
-    truth = Readers(typed, quiet=True, closed=closed, sizes=False).silent()
+    truth = Readers(typed, quiet=True, closed=closed, sizes=False, shown=shown_in(inside)).silent()
     framed = path in {frame.about.path for frame in inside.frames}
     wanted = _sources(truth.inside(node, path, framed=framed))
     varied = mixed(inside)

@@ -71,12 +71,20 @@ def unmarked(svg: str, picture: Picture, model: Model, typed: TypedProgram) -> I
 # -- wires
 
 
+def ways_of(picture: Picture | None) -> tuple[tuple[bool, set[str] | None], ...]:
+    """Return the ways in which a picture may read a graph: whether a dropout is no box, and what is drawn by itself, where
+    something that cancels out is not.
+    """
+    shown = {plain(box.path) for box in picture.boxes} if picture else None
+    return (False, None), (True, None), (True, shown)
+
+
 def misled(picture: Picture, typed: TypedProgram) -> Iterator[str]:
     """Yield every wire from one block to another that reads nothing of it."""
     known: set[tuple[str, str]] = set()
     blocks: set[str] = set()
-    for quiet in (False, True):
-        truth = Readers(typed, quiet=quiet, called=folded(typed).names)
+    for quiet, seen in ways_of(picture):
+        truth = Readers(typed, quiet=quiet, called=folded(typed).names, shown=seen)
         known |= {(maker, reader) for maker, reader, _ in truth.pairs}
         blocks |= truth.blocks
     drawn = {plain(box.path) for box in picture.boxes if not box.merged}
@@ -129,7 +137,7 @@ def misplaced(picture: Picture, typed: TypedProgram) -> Iterator[str]:
     """Yield every number at an arrowhead that is not the place of what comes in there among what its block reads in an order; and
     every block of whose arrowheads only some have a number.
     """
-    orders = read_in_order(typed)
+    orders = read_in_order(typed, picture)
     wires = [wire for wire in picture.wires if wire.tip is not None and plain(wire.target) in orders]
     said: dict[int, str] = {}
     for left, top, text in picture.texts:
@@ -148,11 +156,11 @@ def misplaced(picture: Picture, typed: TypedProgram) -> Iterator[str]:
             yield f"{path}: some of what comes in has no number"
 
 
-def read_in_order(typed: TypedProgram) -> dict[str, dict[int, set[str]]]:
+def read_in_order(typed: TypedProgram, picture: Picture | None = None) -> dict[str, dict[int, set[str]]]:
     """Return what makes each of the values that blocks read in an order, counted from 1."""
     found: dict[str, dict[int, set[str]]] = {}
-    for quiet in (False, True):
-        for path, order in InOrder(typed, quiet=quiet, called=folded(typed).names).orders.items():
+    for quiet, seen in ways_of(picture):
+        for path, order in InOrder(typed, quiet=quiet, called=folded(typed).names, shown=seen).orders.items():
             for place, made in order.items():
                 found.setdefault(path, {}).setdefault(place, set()).update(made)
     return found
@@ -161,9 +169,9 @@ def read_in_order(typed: TypedProgram) -> dict[str, dict[int, set[str]]]:
 class InOrder(Readers):
     """Readers that also note in which order blocks read."""
 
-    def __init__(self, typed: TypedProgram, *, quiet: bool, called: RolledNames) -> None:
+    def __init__(self, typed: TypedProgram, *, quiet: bool, called: RolledNames, shown: set[str] | None) -> None:
         self.orders: dict[str, dict[int, set[str]]] = {}
-        super().__init__(typed, quiet=quiet, called=called)
+        super().__init__(typed, quiet=quiet, called=called, shown=shown)
 
     def block(self, node: TypedBlock, values: Mapping[str, Mapping[str, Made]], path: str) -> Mapping[str, Made]:
         """Note what a block reads."""

@@ -18,7 +18,7 @@ from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.typed import TypedProgram
 from tests.draw.cases import CASES, FORMS, MORE_CASES, each_case, each_level, each_of, scenes
 from tests.draw.checks import borders, ends, overlaps, starts, texts
-from tests.draw.edges import Readers, drawn, mixed, unread
+from tests.draw.edges import Readers, drawn, mixed, shown_in, unread
 from tests.zoo import each_representative
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -115,7 +115,8 @@ def test_every_edge_is_drawn_once(case: str) -> None:
 
 def assert_every_edge(name: str, typed: TypedProgram, scene: Scene) -> None:
     """Assert that what is drawn reads what the typed graph says, and nothing else; in details too."""
-    truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes], called=folded(typed).names, sizes=False)
+    closed = [box.about.path for box in scene.boxes]
+    truth = Readers(typed, quiet=True, closed=closed, called=folded(typed).names, sizes=False, shown=shown_in(scene))
     seen = Counter(truth.outside(*pair) for pair in drawn(scene, truth.blocks).elements())
     assert truth.pairs - set(seen) == set(), name
     inside = mixed(scene)

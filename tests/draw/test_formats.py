@@ -41,7 +41,7 @@ from composer.graph.state_update import SUFFIX
 from composer.printable import printable
 from tests.conformance.generator import generated
 from tests.draw.cases import CASES, REST_CASES, each_case, each_of, scenes
-from tests.draw.edges import Readers, mixed, place
+from tests.draw.edges import Readers, mixed, place, shown_in
 from tests.draw.read_back import SVG
 
 needs_pure = pytest.mark.skipif(pure() is None, reason="graphviz-pure is not installed")
@@ -58,7 +58,8 @@ HOSTILE = [
 def test_links_are_the_edges_of_the_graph(case: str) -> None:
     """Through all borders, what reads what is what the typed graph says, wherever passes do not differ."""
     for name, typed, scene in scenes(case, "block"):
-        truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes], sizes=False)
+        closed = [box.about.path for box in scene.boxes]
+        truth = Readers(typed, quiet=True, closed=closed, sizes=False, shown=shown_in(scene))
         blocks = {place(node.about.path, truth.blocks) for node in LinkGraph(scene).nodes}
         links = set()
         for link in LinkGraph(scene).links:

@@ -21,6 +21,7 @@ from composer.draw.build.parallel_passes import is_parallel, never_alone, shared
 from composer.draw.build.pass_references import each_pass, resolve_previous_passes, without_parameters
 from composer.draw.build.single_passes import all_differ, drawn_apart
 from composer.draw.build.steps import StepsBuilder
+from composer.draw.build.undone_concats import LeftOut, without_undone_concats
 from composer.draw.build.value_sources import (
     NO_STREAM,
     NodeSources,
@@ -67,6 +68,13 @@ class DiagramBuilder:
     def __init__(self, model: RolledProgram, depth: Depth) -> None:
         self.program, self.depth = model.program, depth
         self.captions = Captions(model, depth)
+        self.root = self.program.root
+        """What is drawn of the model."""
+        self.undone: Mapping[str, LeftOut] = {}
+        """What frames leave out that is undone beside them, by their paths."""
+        if depth.level == "block":
+            found = without_undone_concats(self.root, depth)
+            self.root, self.undone = found.graph, found.left_out
         self.counts = self.captions.counts
         self.routed: set[str] = set()
         """Paths of mixtures of experts."""
@@ -91,7 +99,7 @@ class DiagramBuilder:
 
     def model(self) -> Flow:
         """Return the whole model."""
-        root = self.program.root
+        root = self.root
         values: ValueSources = {
             one.name: single_output(
                 (DiagramSource(ModelInput(one.name), shape(self.program.inputs[one.name]), self.captions.input_suffix(one)),)
@@ -141,9 +149,16 @@ class DiagramBuilder:
                 if self.dissolves(node, rate, graph, given, out):
                     values[node.name] = single_output(given)
                     continue
-            values[node.name] = self.node(node, values, around.inner(node.name), out)
+            place = around.inner(node.name)
+            values[node.name] = self.node(node, values, place, out)
+            if (gone := self.undone.get(place.path)) is not None:
+                values[node.name] = replace(values[node.name], names=gone.names)
         if self.depth.level != "overview":
             out.items[:] = with_names_in_formulas(out.items, graph, around)
+
+    def left_out(self, path: str) -> str:
+        """Return what a frame leaves out that is undone beside it, in words; nothing for others."""
+        return self.undone[path].said if path in self.undone else ""
 
     def find_single_passes(self, graph: TypedGraph, around: NodePlace) -> None:
         """Note the repeats of a graph whose passes are boxes of their own."""
@@ -259,6 +274,7 @@ class DiagramBuilder:
         """Return a frame around a flow."""
         each = self.counts.shown_whole(place.first)
         about = self.captions.about(node, place, (title, each)).with_parameters(0)
+        about = replace(about, description=self.left_out(place.path))
         return Group(about, (title, each) if each else (title,), (flow,), shape=self.frame_shape(node))
 
     def frame_shape(self, node: TypedNode) -> str:
@@ -278,7 +294,8 @@ class DiagramBuilder:
     ) -> Leaf:
         """Return a group as one closed box; its tip tells the parameters at `own` paths, by default those of the first node."""
         about = self.captions.about(node, place, tip, own)
-        about = replace(about, parameters=self.counts.total(place.all), description=self.captions.description(node, place))
+        said = "; ".join(filter(None, [self.captions.description(node, place), self.left_out(place.path)]))
+        about = replace(about, parameters=self.counts.total(place.all), description=said)
         part = node.node.part if isinstance(node, TypedGroup) else None
         single = place.path.rpartition(".")[0] in self.apart
         room = self.depth.spacious and not self.tapped  # each pass is a box, and so is what reads it
@@ -334,6 +351,7 @@ class DiagramBuilder:
             out.items.append(self.closed(node, flows, tip[0], tip, params, place, kinds))
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
+            about = replace(about, description=self.left_out(path))
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
             alike = merge_alike(flows, kinds)
             heads = tuple((f"{one.passes} of {count}",) for one in alike) if len(alike) > 1 else ()

@@ -71,6 +71,10 @@ class Depth:
     """Whether a dropout is a box where words cannot tell it."""
     named: frozenset[str] = frozenset()
     """Paths of what is to be hidden, merged, called otherwise or the end of a column."""
+    bright: frozenset[str] = frozenset()
+    """Paths of what is highlighted."""
+    whole: frozenset[str] = frozenset()
+    """Paths of what is drawn by itself, as a detail, so that all that it returns is its one output."""
 
     def shows(self, path: str) -> bool:
         """Return whether something that holds a graph is open whatever the level: it is to be opened, or something in it is."""
@@ -79,6 +83,10 @@ class Depth:
     def names(self, path: str) -> bool:
         """Return whether something that is to be shown in its own way is a repeat or lies in it."""
         return any(lies_in(one, path) for one in (*self.opened, *self.named, *(one.path for one in self.passes)))
+
+    def points_at(self, path: str) -> bool:
+        """Return whether something that is to be shown in its own way, or to be bright, is at a path or lies there."""
+        return self.names(path) or any(lies_in(one, path) for one in self.bright)
 
     def passes_of(self, path: str, count: int) -> range | None:
         """Return which passes of a repeat are drawn by themselves; None where it is folded."""

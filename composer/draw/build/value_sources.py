@@ -37,6 +37,8 @@ class NodeSources:
     """Of a repeat of which every pass is drawn: the outputs of each pass, by its number and port."""
     last_pass: int | None = None
     """Of a repeat that is drawn folded: the number of its last pass, whose output is the repeat's."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Of a frame: what outputs are called that a recipe does not call by its name."""
 
     @property
     def first(self) -> Sources:
@@ -71,7 +73,8 @@ def sources(refs: Sequence[Ref], values: Mapping[str, NodeSources]) -> Sources:
             found += node.ports[ref.port]
         else:
             inner = node.inner.get(ref.port, node.first)
-            found += [named_passes(source.by_name(range_name(same)), same, node.last_pass) for source in inner]
+            name = node.names.get(ref.port) or range_name(same)
+            found += [named_passes(source.by_name(name), same, node.last_pass) for source in inner]
     return tuple(found)
 
 

@@ -274,6 +274,7 @@ class Stations:
                     self.options.typography,
                     through,
                     inside,
+                    () if self.flow.owner else self.spine.sent,
                 )
             case Branches():
                 lefts = [*incoming.side_inputs, *incoming.references, *incoming.far]

@@ -56,9 +56,11 @@ def frame(
     typography: Typography,
     through: Through = (),
     sent: Through = (),
+    aside: Through = (),
 ) -> Fragment:
     """Return a group with its border, its header, and the pill that says how often it is passed through; what leaves through the
-    border starts where it is made, as far as what is `sent` out of its inside, or led `through` it.
+    border starts where it is made, as far as what is `sent` out of its inside, or led `through` it. What goes `aside`, to columns
+    at its right, leaves there.
     """
     alike = len(group.flows) == 1
     outgoing = [out_edge for out_edge in outgoing if not passages_of(group, [out_edge.origin])]
@@ -88,8 +90,9 @@ def frame(
     found = Fragment(left=left, right=right, height=height, top=-height)
     found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
     few = group.kinds and max(group.kinds) < MAX_MAPPED_KINDS and is_explained(group)
-    # what starts on the spine leaves where no lanes are
-    sides = {origin: points[-1][0] or -side for origin, points in inner.taps.items()}
+    # what starts on the spine leaves where no lanes are, but does not set out to the left to turn back
+    rightward = {maker(origin) for origin in aside if origin.path == group.about.path}
+    sides = {origin: points[-1][0] or (1 if origin in rightward else -side) for origin, points in inner.taps.items()}
     out = {origin: (*points, (right if sides[origin] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()}
     begun = sorted(
         (out_edge for out_edge in outgoing if maker(out_edge.origin) in out),
