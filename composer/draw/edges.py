@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
+REQUIRED_INPUT, OPTIONAL_INPUT = " (input)", " (optional input)"
+"""What stands behind the name of an input of the model where no wire leads from it."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeOutput:

@@ -81,8 +81,11 @@ class Attempts:
 
     def on_page(self, flow: Flow, high: float | None = None) -> Scene:
         """Return the usual drawing of a diagram, its column wrapped where that is higher."""
-        scene = page(flow, self.titles, self.typography, shapes=self.shapes, high=high, break_after=self.break_after)
-        return with_places(turned(scene, self.typography) if self.direction == "right" else scene, self.typography)
+        upright = self.direction == "up"
+        scene = page(
+            flow, self.titles, self.typography, shapes=self.shapes, high=high, break_after=self.break_after, upright=upright
+        )
+        return with_places(scene if upright else turned(scene, self.typography), self.typography)
 
     def in_column(self, flow: Flow, room: float) -> Scene:
         """Return a drawing in one column, no wider than there is room if that can be."""

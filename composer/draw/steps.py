@@ -192,7 +192,7 @@ class _Revealed:
         """Return the part that is there, in a scene of the same size."""
         whole = self.whole
         frames = [self.frame(frame) for frame in whole.frames if self.shows(frame.about.path)]
-        wires = [wire for wire in whole.wires if self.shows(wire.source) and self.shows(wire.target)]
+        wires = [wire for wire in whole.wires if self.shows(wire.source) and self.shows_end(wire.target)]
         return replace(
             whole,
             frames=tuple(frames),
@@ -201,7 +201,7 @@ class _Revealed:
             merges=tuple(merge for merge in whole.merges if self.shows(merge.about.path)),
             dots=tuple(dot for dot in whole.dots if self.is_fork(dot, wires)),
             texts=tuple(text for text in whole.texts if self.shows_text(text, wires)),
-            references=tuple(one for one in whole.references if self.shows(one.target) and self.shows_source(one.source)),
+            references=tuple(one for one in whole.references if self.shows_end(one.target) and self.shows_source(one.source)),
             details=tuple(one for one in whole.details if any(map(self.shows, one.stands_for))),
         )
 
@@ -216,6 +216,10 @@ class _Revealed:
         if path in frames and not belongs(path, self.paths):
             return path in self.framed
         return belongs(path, self.paths) or (path in self.known and path not in frames)
+
+    def shows_end(self, path: str) -> bool:
+        """Return whether what a wire leads to is there; of a fork and a name, what it comes from tells."""
+        return not path or self.shows(path)
 
     def shows_source(self, path: str) -> bool:
         """Return whether what is called by its name is there, or nothing that is drawn."""

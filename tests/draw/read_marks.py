@@ -53,6 +53,8 @@ PLACES = re.compile(r"\d+(?:, \d+)*")
 """Which of the values that a block reads in an order comes in at an arrowhead."""
 AT_TIP = 16.0
 """Pixels between such a number and the tip of the arrowhead."""
+OF_INPUT = re.compile(r"^sizes of |\*?(?: at first)?(?: \((?:optional )?input\))?$")
+"""What stands around the name of an input in place of a wire."""
 CAST = re.compile(r"float\d*|bfloat16|int|bool")
 """What a drawing leaves out of a formula."""
 
@@ -61,6 +63,7 @@ def unmarked(svg: str, picture: Picture, model: Model, typed: TypedProgram) -> I
     """Yield everything that a picture shows and is not so."""
     yield from misled(picture, typed)
     yield from started_elsewhere(picture)
+    yield from misnamed(picture, typed)
     yield from misnumbered(picture, typed)
     yield from misplaced(picture, typed)
     yield from miscolored_rows(picture, model)
@@ -112,6 +115,28 @@ def started_elsewhere(picture: Picture) -> Iterator[str]:
         near = any(place.touches(x, y, NEAR) for place in at) or any(place.touches(x, y, BESIDE) for place in around)
         if not near and not any(on(other, x, y) for other in picture.wires if other is not wire and other.source == wire.source):
             yield f"{wire.source} → {wire.target}: it begins elsewhere"
+
+
+def misnamed(picture: Picture, typed: TypedProgram) -> Iterator[str]:
+    """Yield every name in place of a wire that is not that of its input, every arrow from the box of an input to
+    nothing, and every name of such an input that says that there is no box.
+    """
+    inputs = {one.name for one in typed.untyped.inputs}
+    names: dict[str, list[str]] = {}
+    for _, _, path, text in picture.references:
+        if path in inputs:
+            names.setdefault(path, []).append(text)
+    for path, said in names.items():
+        yield from (f"{path}: it is called `{text}`" for text in said if OF_INPUT.sub("", text) != path)
+    for wire in picture.wires:
+        if wire.tip is None or wire.target or wire.source not in inputs:
+            continue
+        if not any(path == wire.source and dist(wire.tip, (x, y)) < BESIDE for x, y, path, _ in picture.references):
+            yield f"{wire.source}: its arrow leads to no name"
+        if wire.source not in names or len(names[wire.source]) < 2:
+            yield f"{wire.source}: nothing reads it by its name"
+        if any(text.endswith("(input)") for text in names.get(wire.source, ())):
+            yield f"{wire.source}: it has a box"
 
 
 def on(wire: DrawnWire, x: float, y: float) -> bool:

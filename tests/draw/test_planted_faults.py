@@ -44,6 +44,17 @@ graph:
   masked: {compute: "scores * 0.25 - 10000 * (1 - allowed)"}
   weights: softmax
 """,
+    "named": """recipe: named
+inputs: {x: "float[batch, time, 16]", text: "float[batch, words, 24]"}
+graph:
+  first: {type: residual, norm: layernorm, in: x, body: {type: cross_attention, heads: 4, in: {memory: text}}}
+  wide: {type: linear, out: 32}
+  second: {type: residual, norm: layernorm, body: {type: cross_attention, heads: 2, in: {memory: text}}}
+  wider: {type: linear, out: 48}
+  relu: relu
+  third: {type: residual, norm: layernorm, body: {type: cross_attention, heads: 8, in: {memory: text}}}
+outputs: {y: third}
+""",
     "passes": """recipe: passes
 inputs: {x: "float[batch, time, 12]"}
 graph:
@@ -132,6 +143,10 @@ FAULTS: dict[str, tuple[str, Level, Callable[[str], str]]] = {
     ),
     "the index of a pass that is read": ("router", "block", instead(">layers(3)<", ">layers(2)<")),
     "the layer at which a wire begins": ("router", "block", of_wire("layers → early", r'd="M([\d.]+) [\d.]+', r'd="M\1 290')),
+    "the name of an input that has a box": ("named", "block", instead(">text<", ">x<")),
+    "what is read by its name": ("named", "block", instead(">text<", ">x<", 2)),
+    "an input with a box that is said to have none": ("named", "block", instead(">text<", ">text (input)<")),
+    "the size of an input that has a box": ("named", "block", instead(">B × words × 24", ">B × words × 25")),
     "the passes of values that are read": ("passes", "block", instead(">layers 1 … 4<", ">layers 0 … 4<")),
     "who alone reads what layers return": ("passes", "block", instead(">next layer<", ">next stage<")),
     "a reader of the last layer that is not told": ("windows", "block", next_layer),

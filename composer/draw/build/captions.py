@@ -14,6 +14,7 @@ from composer.draw.build.descriptions import measured, settings, whole
 from composer.draw.build.levels import Depth
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.walks import by_place, model_inputs, vocabulary_inputs
+from composer.draw.edges import OPTIONAL_INPUT, REQUIRED_INPUT
 from composer.draw.paths import plain
 from composer.draw.style.looks import look
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
@@ -155,7 +156,7 @@ class Captions:
     def input_suffix(self, input_: InputDecl) -> str:
         """Return what stands behind the name of an input; nothing at a glance."""
         shown = self.depth.level != "overview" and self.depth.spacious
-        return "" if not shown else " (optional input)" if input_.optional or input_.default else " (input)"
+        return "" if not shown else OPTIONAL_INPUT if input_.optional or input_.default else REQUIRED_INPUT
 
     def head(self, path: str) -> str:
         """Return what a map is called that gives the model's logits, over classes or over the words that it reads; nothing for

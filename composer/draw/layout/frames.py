@@ -9,12 +9,13 @@ from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Leaf, Sink
 from composer.draw.edges import Origin, PassOutput, maker
-from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
+from composer.draw.geometry import Anchor, Area, PlacedIcon, Point, Swatch, Text
 from composer.draw.layout.beside.borders import free_room, passages_of
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
-from composer.draw.layout.fragment import Fragment, moved, straightened, widen
+from composer.draw.layout.fragment import Fragment, in_the_way, moved, straightened, widen
 from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
 from composer.draw.layout.parallel_flows import BUS, FEW_BRANCHES, column_positions
+from composer.draw.layout.references import SIDE_GAP
 from composer.draw.layout.spacing import APART, GAP, MERGE_GAP
 from composer.draw.layout.spine import LANE_SIDE
 from composer.draw.layout.stations import stacked
@@ -36,6 +37,10 @@ PILL_ROOM = 28.0
 """From the upper border of a frame to what stands below its pill, which ends 25 pixels below the border."""
 GOES_ON = 10.0
 """How far a wire that only the next pass reads rises above all else in a frame; its words stand above its arrow."""
+MIN_LED, TURN, FAR = 5, 10.0, 100.0
+"""Corners of a way that leads up in a lane beside a column; how far before the arrow there what stands above it begins, clear of
+the column; and how many times farther than a wire begins the border is at least that it leads to.
+"""
 MAX_TICK = 6
 """Letters of what the first pass is called below a map: layer, stage, step."""
 STRIP_WIDTH, STRIP_GAP = 12.0, 12.0
@@ -65,6 +70,8 @@ def frame(
     alike = len(group.flows) == 1
     outgoing = [out_edge for out_edge in outgoing if not passages_of(group, [out_edge.origin])]
     inner = lay(group.flows[0], width, narrow, side) if alike else alternatives(group, lay, typography, made_once(group, sent))
+    way = ended_way(inner, group.goes_on, typography) if group.goes_on and inner.out else ()
+    high = bool(way) and way[-1][1] < -inner.height
     pill = group.pill
     pill_room = typography.width(pill, "pill") + 18 + 2 * 14 if pill else 0
     left = max(inner.left + PADDING, width / 2 + PADDING)
@@ -75,7 +82,7 @@ def frame(
         written = free_room(inner.above, left, right - pill_room, typography.width(" · ".join(group.header), "header"))
     lines = header_lines(group.header, written[1] - written[0], typography)
     line_height = LINE * typography.scale
-    head = 30.0 + line_height * (len(lines) - 1) + (GOES_ON + GAP * typography.scale if group.goes_on and inner.out else 0.0)
+    head = 30.0 + line_height * (len(lines) - 1) + (GOES_ON + GAP * typography.scale if high else 0.0)
     under = [text.area for text in inner.pieces.texts if pill and text.area.right > right - pill_room]
     height = max([inner.height + head, *(PILL_ROOM - area.top for area in under)])
     texts = tuple(
@@ -131,11 +138,10 @@ def frame(
     if inner.out:
         outlet = group.flows[0].outlet
         source = outlet.path if len(group.flows) == 1 and outlet else ""
-        top = -inner.height - GOES_ON if group.goes_on else -height
-        arrow = bool(group.goes_on)
-        found.pieces.wires.append(WirePath(source, path, (*inner.out[:-1], (0, top)), arrow=arrow, to_inside=True))
-        if arrow:
-            found.pieces.texts.append(Text(0, top - 5, group.goes_on, "note", scale=typography.scale))
+        led = way or (*inner.out[:-1], (0, -height))
+        found.pieces.wires.append(WirePath(source, path, led, arrow=bool(way), to_inside=True))
+        if way:
+            found.pieces.texts.append(above_arrow(way, group.goes_on, typography))
     found.below = dict(inner.below)
     for one in group.passages:
         if one.made is not None:
@@ -159,6 +165,32 @@ def frame(
     for out_edge, start in zip(rest, starts, strict=True):
         draw_outgoing(found, out_edge, (start,), typography)
     return found
+
+
+def ended_way(inner: Fragment, said: str, typography: Typography) -> tuple[Point, ...]:
+    """Return how a value that only the next pass reads goes up to an arrow, with room for what is `said` there: from the last
+    block above all else; from one on which others go on, a short way up beside these, or as far where something is in its way.
+    """
+    way, top = straightened(inner.out), -inner.height - GOES_ON
+    if len(way) < MIN_LED or way[-4][1] != way[-5][1]:  # it goes into no lane
+        return (*inner.out[:-1], (0, top))
+    lane, level = way[-4]
+    side = 1 if lane > 0 else -1
+    found = (*way[:-3], (lane, level - SIDE_GAP))
+    text, arrow = above_arrow(found, said, typography), Area(lane - 4, level - SIDE_GAP, lane + 4, level - 2)
+    borders = [points[0] for points in inner.ends.values()] + [points[-1] for points in inner.taps.values()]
+    led = [Area(min(x, x * FAR), y, max(x, x * FAR), y) for x, y in borders]
+    if any(one.meets(area) for area in (*in_the_way(inner.pieces, 2), *led) for one in (text.area, arrow)):
+        found = (*way[:-3], (lane, top))
+    widen(inner, side, above_arrow(found, said, typography).area.reach(side))
+    return found
+
+
+def above_arrow(way: Sequence[Point], said: str, typography: Typography) -> Text:
+    """Return what stands above an arrow that leads up: beside a column, no nearer to that than its lanes are."""
+    x, y = way[-1]
+    anchor: Anchor = "middle" if not x else "start" if x > 0 else "end"
+    return Text(x + (0 if not x else -TURN if x > 0 else TURN), y - 5, said, "note", anchor, typography.scale)
 
 
 def is_explained(group: Group) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from blocks.core import Look
-from composer.draw.about import About
 from composer.draw.diagram import Flow, Group, Item, Leaf, Titles
 from composer.draw.edges import DiagramEdge, InnerOutput, Origin, PassOutput
 from composer.draw.geometry import Text
@@ -16,6 +14,7 @@ from composer.draw.layout.beside.u_shape import u_on_page
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
 from composer.draw.layout.fragment import Fragment, Pieces, shift
+from composer.draw.layout.named_inputs import input_leaf, many_named, names_alone, with_named_inputs
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
@@ -59,14 +58,20 @@ def page(
     shapes: bool = True,
     high: float | None = None,
     break_after: Sequence[str] = (),
+    upright: bool = True,
 ) -> Scene:
     """Return the scene of a model; one column ends above the nodes of `break_after`, or is wrapped where it is higher than `high`
-    pixels and can be.
+    pixels and can be. One that is not to stay `upright` has nothing above a column that does not go on from it: turned, the two
+    would come near to each other.
 
     Raises:
         NoColumnEnd: if a column cannot end above such a node, as in a model of several columns.
     """
     whole = body(flow, titles, typography, shapes=shapes, high=high, break_after=break_after)
+    if named := many_named(whole, titles):
+        alone = names_alone(flow, named)
+        whole = body(alone, titles, typography, shapes=shapes, high=high, break_after=break_after)
+        whole = with_named_inputs(whole, named, titles, typography, above=upright)
     return with_head(whole, titles, typography)
 
 
@@ -222,14 +227,7 @@ def with_ends(flow: Flow, titles: Titles, *, beside: bool = True) -> Flow:
         if e.source.is_model_input and e.main and not e.source.reference and e.target in paths
     }
     streams |= {source.path: source for _, source in flow.exits if source.is_model_input}
-    ins = tuple(
-        Leaf(
-            About(path, f"the model's input {path} — {source.shape}"),
-            Look(titles.inputs[path], (titles.types[path],) if path in titles.types else (), "io"),
-            model_input=True,
-        )
-        for path, source in streams.items()
-    )
+    ins = tuple(input_leaf(path, source.shape, titles) for path, source in streams.items())
     stays = {(e.target, e.port) for e in rest.edges if e.main}
     edges = [
         e
