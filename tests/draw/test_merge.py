@@ -13,7 +13,7 @@ from composer.draw.diagram import Flow, Leaf
 from composer.draw.figure import draw
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import merge_passes
-from composer.draw.passes.values import MAX_ROWS, all_values, completed, greatest, seen_in_all
+from composer.draw.passes.values import MAX_ROWS, all_values, completed, greatest, in_patterns, seen_in_all
 from composer.draw.series import listed, one_each
 from tests.draw.flows import flow, leaf
 
@@ -196,3 +196,24 @@ def test_stages_of_several_lengths_are_one_frame() -> None:
     assert layers.pill is not None and layers.pill.text == "× 3, 4, 6, 3"
     said = [frame.texts[0].text for frame in recipe.draw().scene.frames if not frame.about.path]
     assert said == ["after the first", "the first"]  # as everywhere, the most frequent kind is first
+
+
+def test_passes_that_have_a_part_that_others_lack_are_told_in_rows() -> None:
+    """The stride of all stages but the first: a series stands only for passes that differ in numbers."""
+    scene = composer.load("resnet").draw().scene
+    said = {box.about.path: [text.text for text in box.texts] for box in scene.boxes}
+    assert said["stages.layers.shortcut"][1:] == [
+        "conv 1 × 1 (64 → 256 … 1024 → 2048)",
+        "shortcut",
+        "1 of 4: conv 1 × 1",
+        "3 of 4: conv 1 × 1, stride 2",
+    ]
+    rows = [kind for frame in scene.frames for kind in frame.kinds]
+    assert sorted(rows) == [0, 1, 2, 3]  # of the map, whose colors tell which
+
+
+def test_what_differs_in_words_is_no_series() -> None:
+    """All that there is, or how many kinds, in the place of what differs."""
+    looks = [Look("Block", (f"conv {n} × {n}", said)) for n, said in ((3, "ReLU"), (5, "GELU"), (7, "GELU"), (9, "ReLU"))]
+    assert all_values(looks) == ("conv 3 × 3 … conv 9 × 9", "ReLU or GELU")
+    assert in_patterns([Look("", look.facts[1:]) for look in looks]) == ((), {})

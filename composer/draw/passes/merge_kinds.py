@@ -17,6 +17,7 @@ from composer.draw.passes.values import (
     completed,
     each_value,
     in_each,
+    in_patterns,
     length_of,
     of_each,
     of_nested,
@@ -260,6 +261,8 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
     titles = list(dict.fromkeys(seen.title for seen in looks))
     one = looks[0]
     brief = tuple(form for form in map(in_each, zip(*(seen.brief for seen in looks), strict=False)) if form)
+    if patterned := _with_patterns(first, leaves, passes, around) if len(looks) > MAX_ROWS else None:
+        return replace(patterned, look=replace(patterned.look, brief=brief))
     if len(looks) > MAX_ROWS:
         each = {
             seen: [index for leaf, own in zip(leaves, passes, strict=True) if leaf.look == seen for index in own]
@@ -277,8 +280,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
     common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
     same_mask = len({seen.mask for seen in looks}) == 1
     placed = not sides and any(seen.sides for seen in looks)
-    own_map = any(group.kinds for group in around)  # in which these passes are not
-    mapped = len(passes) <= MAX_MAPPED_KINDS and not own_map
+    mapped = _is_mapped(passes, around)
     for seen, count in kinds.items():
         cells = tuple(number for number, leaf in enumerate(leaves) if leaf.look == seen) if mapped else ()
         named = [seen.title] if len(titles) > 1 else []
@@ -295,3 +297,27 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
     causal = any(seen.causal for seen in looks)
     seen = Look(title, common, one.hue, None, *masks, causal, sides, double=one.double, short=one.short, brief=brief)
     return replace(first, look=seen, rows=tuple(rows))
+
+
+def _is_mapped(passes: Sequence[Sequence[int]], around: Sequence[Group]) -> bool:
+    """Return whether rows are in a map of passes; those of a repeat around another one with a map are not."""
+    return len(passes) <= MAX_MAPPED_KINDS and not any(group.kinds for group in around)
+
+
+def _with_patterns(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], around: Sequence[Group]) -> Leaf | None:
+    """Return a block of many kinds with a row for those that have the same parts, where some lack one, such as a stride; none
+    where they differ in numbers alone.
+    """
+    pairs = sorted(zip(leaves, passes, range(len(leaves)), strict=True), key=lambda pair: min(pair[1]))
+    looks = [leaf.look for leaf, _, _ in pairs]
+    if len({(seen.title, seen.mask, seen.sides) for seen in looks}) > 1:
+        return None
+    common, kinds = in_patterns(looks)
+    mapped, whole = _is_mapped(passes, around), sum(map(len, passes))
+    rows = []
+    for said, numbers in kinds.items():
+        count = sum(len(pairs[number][1]) for number in numbers)
+        cells = tuple(sorted(pairs[number][2] for number in numbers)) if mapped else ()
+        share = f"{count} of {whole}"
+        rows.append(Row(f"{share}: {said}", replace(looks[numbers[0]], facts=(), title=share), count, cells))
+    return replace(first, look=replace(looks[0], facts=common), rows=tuple(rows)) if rows else None
