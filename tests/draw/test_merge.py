@@ -11,10 +11,12 @@ from blocks.core import Look, LoopIcon, SideLook
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.diagram import Flow, Leaf
 from composer.draw.figure import draw
+from composer.draw.layout.shapes import shape_in
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.values import MAX_ROWS, all_values, completed, greatest, in_patterns, seen_in_all
-from composer.draw.series import listed, one_each
+from composer.draw.series import listed, one_each, shapes_in_order
+from composer.draw.style.typography import Typography
 from tests.draw.flows import flow, leaf
 
 
@@ -217,3 +219,30 @@ def test_what_differs_in_words_is_no_series() -> None:
     looks = [Look("Block", (f"conv {n} × {n}", said)) for n, said in ((3, "ReLU"), (5, "GELU"), (7, "GELU"), (9, "ReLU"))]
     assert all_values(looks) == ("conv 3 × 3 … conv 9 × 9", "ReLU or GELU")
     assert in_patterns([Look("", look.facts[1:]) for look in looks]) == ((), {})
+
+
+@pytest.mark.parametrize(
+    ("shapes", "said"),
+    [
+        (["B × 8 × T", "B × 4 × T"], "B × 8, 4 × T"),
+        (["B × 8", "B × 8", "B × 4", "B × 2"], "B × 8 … 2"),
+        (["B × 8", "B × 16", "B × 4", "B × 8"], ""),  # none would expect 16 between 8 and 8
+        (["B × (H / 2)", "B × (H / 4)", "B × (H / 8)", "B × (H / 16)"], "B × (H / 2) … (H / 16)"),
+        (["B × 8", "B × T × 8"], ""),
+        (["B × 8", ""], ""),
+        (["B × 8, 4", "B × 4, 2"], ""),  # of a repeat in a repeat
+    ],
+)
+def test_shapes_of_passes_are_one_in_their_order(shapes: list[str], said: str) -> None:
+    """Of many passes the first and the last, where all others are between these."""
+    assert shapes_in_order(shapes, one_each(len(shapes))) == said
+
+
+def test_a_shape_of_passes_has_room_beside_the_wire_or_is_left_out() -> None:
+    """As far as the box goes; a square stands for two equal axes where these have no room, and a shape of all passes alike has."""
+    shape, text = "B × 512 … 16 × 8 … 1024 × 8 … 1024", Typography()
+    wide = text.width(shape, "shape") + 8
+    assert shape_in(shape, wide, text) == shape
+    assert shape_in(shape, wide - 1, text) == "B × 512 … 16 × 8² … 1024²"
+    assert shape_in(shape, wide / 2, text) == ""
+    assert shape_in("B × 16 × 1024 × 1024", 10, text) == "B × 16 × 1024 × 1024"
