@@ -80,7 +80,7 @@ def size_of_passes(sizes: Sequence[str]) -> str:
         return ""
     if len(sizes) <= MAX_SIZES:
         return ", ".join(sizes)
-    numbers = [[float(one) for one in NUMBER.findall(size)] for size in sizes]
+    numbers = [[float(one.replace("\u00a0", "")) for one in NUMBER.findall(size)] for size in sizes]
     if len({*map(template, sizes)}) > 1 or numbers not in (sorted(numbers), sorted(numbers, reverse=True)):
         return ""
     return f"{sizes[0]} … {sizes[-1]}"

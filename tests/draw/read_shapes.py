@@ -18,6 +18,7 @@ AT_WIRE, ABOVE = 10.0, 40.0
 MAX_LISTED = 3
 """Passes whose sizes are all told."""
 SQUARE = re.compile(r"(\d)²")
+IN_PARENTHESES = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
 NUMBER = re.compile(r"\d+")
 
 
@@ -26,7 +27,7 @@ def missized(svg: str, picture: Picture, typed: TypedProgram) -> Iterator[str]:
     for text in ET.fromstring(svg).findall(f"{SVG}text[@class='m shape']"):
         said = (text.text or "").partition(" · ")[0]
         sizes = [one for axis in said.split(" × ") for one in unsquared(axis)]
-        if not any(" … " in one or (", " in one and "(" not in one) for one in sizes):
+        if not any(" … " in one or ", " in IN_PARENTHESES.sub("", one) for one in sizes):
             continue
         path, some = below(picture, float(text.get("x", "0")), float(text.get("y", "0")))
         given = given_in_passes(typed, path)
@@ -94,7 +95,7 @@ def tells(said: Sequence[str], passes: Sequence[Sequence[str]]) -> bool:
         return False
     for one, axis in zip(said, zip(*passes, strict=True), strict=True):
         listed = ", ".join(axis) if len(axis) <= MAX_LISTED else f"{axis[0]} … {axis[-1]}"
-        numbers = [[int(number) for number in NUMBER.findall(each)] for each in axis]
+        numbers = [[int(number) for number in NUMBER.findall(each.replace("\u00a0", ""))] for each in axis]
         sorted_one_way = any(all(a <= b for a, b in pairwise(numbers[::order])) for order in (1, -1))
         if one != (axis[0] if len({*axis}) == 1 else listed) or not (len(axis) <= MAX_LISTED or sorted_one_way):
             return False

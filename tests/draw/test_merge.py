@@ -239,7 +239,7 @@ def test_shapes_of_passes_are_one_in_their_order(shapes: list[str], said: str) -
 
 
 def test_a_shape_of_passes_has_room_beside_the_wire_or_is_left_out() -> None:
-    """As far as the box goes; a square stands for two equal axes where these have no room, and a shape of all passes alike has."""
+    """As far as the box goes; a square stands for two equal axes where these have no room; other shapes stay as they are."""
     shape, text = "B × 512 … 16 × 8 … 1024 × 8 … 1024", Typography()
     wide = text.width(shape, "shape") + 8
     assert shape_in(shape, wide, text) == shape
