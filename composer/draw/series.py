@@ -14,6 +14,12 @@ REPEAT = re.compile(r"(?:× |(?=\d+ parallel ))(\d+) (.*)")
 """A closed repeat: how many passes it has, and what these are called."""
 WIDTHS = re.compile(rf"{NUMBER.pattern} → {NUMBER.pattern}")
 """From which width to which other one a block maps."""
+TIMES = " × "
+"""Between the sizes of a shape."""
+MAX_SIZES = 3
+"""Passes whose sizes are all told in a shape."""
+IN_PARENTHESES = re.compile(r"\([^()]*\)")
+"""What a function of sizes takes."""
 MAX_IN_ORDER = 8
 """Passes whose values are listed one by one."""
 
@@ -47,6 +53,61 @@ def in_order(values: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
     if len({*every}) == 1:
         return every[0]
     return ", ".join(every if len(every) <= MAX_IN_ORDER else [*every[:3], f"… {every[-1]}"])
+
+
+def shapes_in_order(shapes: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
+    """Return the shapes of kinds, each of some passes, as one with the sizes of all passes in their order: of up to three all, of
+    more the first and the last, if none in between is larger or smaller than both; nothing for others.
+
+    >>> shapes_in_order(["B × 64 × 32", "B × 128 × 16"], [(0,), (1,)])
+    'B × 64, 128 × 32, 16'
+    >>> shapes_in_order(["B × 64 × 32", "B × 32 × 32", "B × 16 × 32"], [(0, 1), (2,), (3,)])
+    'B × 64 … 16 × 32'
+    """
+    pairs = sorted((index, shape) for shape, own in zip(shapes, passes, strict=True) for index in own)
+    every = [shape.split(TIMES) for _, shape in pairs]
+    if not all(shapes) or len({*map(len, every)}) > 1:
+        return ""
+    told = [size_of_passes(axis) for axis in zip(*every, strict=True)]
+    return TIMES.join(told) if all(told) else ""
+
+
+def size_of_passes(sizes: Sequence[str]) -> str:
+    """Return the sizes of one axis in the order of passes as one; nothing where they cannot be told in a few letters."""
+    if len({*sizes}) == 1:
+        return sizes[0]
+    if any(map(is_series, sizes)):  # of a repeat in this one
+        return ""
+    if len(sizes) <= MAX_SIZES:
+        return ", ".join(sizes)
+    numbers = [[float(one.replace("\u00a0", "")) for one in NUMBER.findall(size)] for size in sizes]
+    if len({*map(template, sizes)}) > 1 or numbers not in (sorted(numbers), sorted(numbers, reverse=True)):
+        return ""
+    return f"{sizes[0]} … {sizes[-1]}"
+
+
+def is_series(shape: str) -> bool:
+    """Return whether a shape tells the sizes of several passes.
+
+    >>> is_series("B × 64 … 16"), is_series("B × max(T, 4)")
+    (True, False)
+    """
+    bare = shape
+    while (found := IN_PARENTHESES.sub("", bare)) != bare:
+        bare = found
+    return " … " in bare or ", " in bare
+
+
+def squared(shape: str) -> str:
+    """Return a shape of several passes in fewer letters: two axes that have the same sizes in each as a square.
+
+    >>> squared("B × 512 … 16 × 8 … 1024 × 8 … 1024")
+    'B × 512 … 16 × 8² … 1024²'
+    """
+    *axes, high, wide = shape.split(TIMES)
+    if high != wide or not is_series(high) or template(high).strip("#…, "):
+        return shape
+    return TIMES.join([*axes, NUMBER.sub(r"\1²", high)])
 
 
 def as_series(facts: Sequence[str], passes: Sequence[Sequence[int]]) -> str:

@@ -11,10 +11,12 @@ from blocks.core import Look, LoopIcon, SideLook
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.diagram import Flow, Leaf
 from composer.draw.figure import draw
+from composer.draw.layout.shapes import shape_in
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import merge_passes
-from composer.draw.passes.values import MAX_ROWS, all_values, completed, greatest, seen_in_all
-from composer.draw.series import listed, one_each
+from composer.draw.passes.values import MAX_ROWS, all_values, completed, greatest, in_patterns, seen_in_all
+from composer.draw.series import listed, one_each, shapes_in_order
+from composer.draw.style.typography import Typography
 from tests.draw.flows import flow, leaf
 
 
@@ -196,3 +198,51 @@ def test_stages_of_several_lengths_are_one_frame() -> None:
     assert layers.pill is not None and layers.pill.text == "× 3, 4, 6, 3"
     said = [frame.texts[0].text for frame in recipe.draw().scene.frames if not frame.about.path]
     assert said == ["after the first", "the first"]  # as everywhere, the most frequent kind is first
+
+
+def test_passes_that_have_a_part_that_others_lack_are_told_in_rows() -> None:
+    """The stride of all stages but the first: a series stands only for passes that differ in numbers."""
+    scene = composer.load("resnet").draw().scene
+    said = {box.about.path: [text.text for text in box.texts] for box in scene.boxes}
+    assert said["stages.layers.shortcut"][1:] == [
+        "conv 1 × 1 (64 → 256 … 1024 → 2048)",
+        "shortcut",
+        "1 of 4: conv 1 × 1",
+        "3 of 4: conv 1 × 1, stride 2",
+    ]
+    rows = [kind for frame in scene.frames for kind in frame.kinds]
+    assert sorted(rows) == [0, 1, 2, 3]  # of the map, whose colors tell which
+
+
+def test_what_differs_in_words_is_no_series() -> None:
+    """All that there is, or how many kinds, in the place of what differs."""
+    looks = [Look("Block", (f"conv {n} × {n}", said)) for n, said in ((3, "ReLU"), (5, "GELU"), (7, "GELU"), (9, "ReLU"))]
+    assert all_values(looks) == ("conv 3 × 3 … conv 9 × 9", "ReLU or GELU")
+    assert in_patterns([Look("", look.facts[1:]) for look in looks]) == ((), {})
+
+
+@pytest.mark.parametrize(
+    ("shapes", "said"),
+    [
+        (["B × 8 × T", "B × 4 × T"], "B × 8, 4 × T"),
+        (["B × 8", "B × 8", "B × 4", "B × 2"], "B × 8 … 2"),
+        (["B × 8", "B × 16", "B × 4", "B × 8"], ""),  # none would expect 16 between 8 and 8
+        (["B × (H / 2)", "B × (H / 4)", "B × (H / 8)", "B × (H / 16)"], "B × (H / 2) … (H / 16)"),
+        (["B × 8", "B × T × 8"], ""),
+        (["B × 8", ""], ""),
+        (["B × 8, 4", "B × 4, 2"], ""),  # of a repeat in a repeat
+    ],
+)
+def test_shapes_of_passes_are_one_in_their_order(shapes: list[str], said: str) -> None:
+    """Of many passes the first and the last, where all others are between these."""
+    assert shapes_in_order(shapes, one_each(len(shapes))) == said
+
+
+def test_a_shape_of_passes_has_room_beside_the_wire_or_is_left_out() -> None:
+    """As far as the box goes; a square stands for two equal axes where these have no room; other shapes stay as they are."""
+    shape, text = "B × 512 … 16 × 8 … 1024 × 8 … 1024", Typography()
+    wide = text.width(shape, "shape") + 8
+    assert shape_in(shape, wide, text) == shape
+    assert shape_in(shape, wide - 1, text) == "B × 512 … 16 × 8² … 1024²"
+    assert shape_in(shape, wide / 2, text) == ""
+    assert shape_in("B × 16 × 1024 × 1024", 10, text) == "B × 16 × 1024 × 1024"

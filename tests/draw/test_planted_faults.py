@@ -55,6 +55,21 @@ graph:
   third: {type: residual, norm: layernorm, body: {type: cross_attention, heads: 8, in: {memory: text}}}
 outputs: {y: third}
 """,
+    "sizes": """recipe: sizes
+inputs: {x: "float[batch, 64, 4, 4]"}
+graph:
+  many:
+    repeat: 5
+    each: {w: [64, 48, 48, 32, 16]}
+    graph:
+      larger: {type: interpolate2d, scale: 2, mode: linear}
+      conv: {type: conv2d, out: w, kernel_size: 3, padding: 1}
+  few:
+    repeat: 2
+    graph:
+      smaller: {type: max_pool2d, kernel_size: 2}
+      curve: gelu
+""",
     "passes": """recipe: passes
 inputs: {x: "float[batch, time, 12]"}
 graph:
@@ -150,6 +165,11 @@ FAULTS: dict[str, tuple[str, Level, Callable[[str], str]]] = {
     "the passes of values that are read": ("passes", "block", instead(">layers 1 … 4<", ">layers 0 … 4<")),
     "who alone reads what layers return": ("passes", "block", instead(">next layer<", ">next stage<")),
     "a reader of the last layer that is not told": ("windows", "block", next_layer),
+    "the size of the last pass": ("sizes", "block", instead("8² … 128²", "8² … 256²")),
+    "the channels of the first pass": ("sizes", "block", instead("B × 64 … 16 ×", "B × 48 … 16 ×")),
+    "sizes in another order": ("sizes", "block", instead("64, 32 × 64, 32", "32, 64 × 32, 64")),
+    "an axis too few": ("sizes", "block", instead("64, 32 × 64, 32", "64, 32")),
+    "sizes at another box": ("sizes", "block", instead("B × 64 … 32 ×", "B × 64 … 16 ×")),
     "a formula without its scale": ("formula", "block", lambda svg: svg.replace(" · 0.25", "")),
     "a formula without its mask": ("formula", "block", lambda svg: svg.replace(" − 10000 · (1 − allowed)", "")),
     "an attention without its scale": ("router", "full", lambda svg: svg.replace(" / √8", "")),

@@ -15,6 +15,7 @@ from tests.draw.paper_shapes import paperlike
 from tests.draw.read_back import OPEN, DrawnBox, Model, lies, loose, read
 from tests.draw.read_marks import unmarked
 from tests.draw.read_passes import misread
+from tests.draw.read_shapes import missized
 from tests.draw.shapes import forked, shaped
 from tests.draw.test_drawings import assert_every_edge
 
@@ -96,7 +97,7 @@ def faults(svg: str, recipe: composer.Recipe, model: Model) -> list[str]:
     """Return all that the text of a picture says of a recipe and does not hold."""
     picture = read(svg)
     said = [*lies(picture, model), *loose(picture), *misread(picture, recipe.program)]
-    return [*said, *unmarked(svg, picture, model, recipe.program)]
+    return [*said, *unmarked(svg, picture, model, recipe.program), *missized(svg, picture, recipe.program)]
 
 
 def seeds(more: int) -> list[object]:

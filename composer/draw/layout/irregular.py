@@ -17,6 +17,7 @@ from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, shift
 from composer.draw.layout.parallel_flows import solid
 from composer.draw.layout.references import reference_below
+from composer.draw.layout.shapes import shape_in
 from composer.draw.layout.stations import NamedInput, SideBox, SideInput, WiredInput, block, circle
 from composer.draw.passes.layers import ItemLink
 from composer.draw.passes.series_parallel import longest, ranks
@@ -86,7 +87,7 @@ class _Blocks:
             fragment = self.block(leaf, wide)
             room = 2 * max(fragment.left, fragment.right)
             room = room if fragment.pieces.boxes else max(room, 2 * (SIDE + APART))
-            label = leaf.shape if self.shapes else ""
+            label = shape_in(leaf.shape, fragment.right, self.typography) if self.shapes else ""
             node = RankNode(path, room, fragment, label=label, first=leaf.gives, circle=bool(fragment.pieces.merges))
             rank_nodes[path, rank[path]] = node
         return Layers(

@@ -10,6 +10,7 @@ from composer.draw.geometry import Area, Text
 from composer.draw.layout.fragment import Fragment, areas, moved
 from composer.draw.layout.outer_inputs import CLEAR, OuterInput
 from composer.draw.layout.outgoing_edges import Output, outgoing_above, output_at, room, sink_at
+from composer.draw.layout.shapes import shape_in
 from composer.draw.layout.spine import Spine, Station
 from composer.draw.scene import RADIUS, Dot
 from composer.draw.style.typography import Role
@@ -116,7 +117,8 @@ class Gap:
         flow, value = self.spine.flow, output_of(item)
         if value not in self.spine.read and not (flow.outlet and flow.outlet.path == value.path):
             return item.after if value in self.spine.sent else ""  # the wire to another column tells the shape
-        shape = told_shape(item) if self.spine.options.shapes else ""
+        options = self.spine.options
+        shape = shape_in(told_shape(item), self.spine.width / 2, options.typography) if options.shapes else ""
         return " · ".join(filter(None, (shape, item.after)))
 
     def write(self, label: str) -> None:

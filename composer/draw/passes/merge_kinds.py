@@ -17,6 +17,7 @@ from composer.draw.passes.values import (
     completed,
     each_value,
     in_each,
+    in_patterns,
     length_of,
     of_each,
     of_nested,
@@ -24,7 +25,7 @@ from composer.draw.passes.values import (
     tip_of,
     turns_of,
 )
-from composer.draw.series import in_order, one_title
+from composer.draw.series import in_order, one_title, shapes_in_order
 
 MAX_MAPPED_KINDS = 4
 """Kinds of passes that a map of layers can show."""
@@ -58,11 +59,41 @@ def merge_passes(flows: Sequence[Flow], passes: Sequence[Sequence[int]], around:
             edges.setdefault((replace(edge.source, shape=""), edge.target, port), []).append(edge)
     inner = {item.about.path for item in items if isinstance(item, Group) and not item.count and len(item.flows) > 1}
     joined = (
-        replace(alike[0], partial=any(e.partial for e in alike) or len(alike) < len(flows), place=joined_places(alike))
+        replace(
+            alike[0],
+            source=_source([edge.source for edge in alike], passes),
+            partial=any(e.partial for e in alike) or len(alike) < len(flows),
+            place=joined_places(alike),
+        )
         for alike in edges.values()
         if alike[0].main or alike[0].target not in inner
     )
-    return first.with_items(items).with_edges(joined)
+    whole = first.with_items(items).with_edges(joined)
+    outlets = [flow.outlet for flow in flows if flow.outlet]
+    return replace(whole, outlet=_source(outlets, passes)) if outlets else whole
+
+
+def _source(sources: Sequence[DiagramSource], passes: Sequence[Sequence[int]]) -> DiagramSource:
+    """Return what all kinds read, with the shape of all where some know another one; nothing of that where it cannot be told."""
+    shapes = [source.shape for source in sources]
+    if len({*shapes} - {""}) <= 1:
+        return sources[0]
+    return replace(sources[0], shape=shapes_in_order(shapes, passes) if len(shapes) == len(passes) else "")
+
+
+def _shape(items: Sequence[Leaf | Group], flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> str:
+    """Return the shape of what an item gives, where it changes in some kinds: that of all passes, if they can be told as one."""
+    changed = {item.shape for item in items}
+    if len(changed) == 1:
+        return items[0].shape
+    gives = [item.shape or _given(flow, item.about.path) for item, flow in zip(items, flows, strict=True)]
+    return shapes_in_order(gives, passes) if len({*gives}) > 1 else ""
+
+
+def _given(flow: Flow, path: str) -> str:
+    """Return the shape of what an item of a flow gives; nothing where nothing tells it."""
+    sources = (*(edge.source for edge in flow.edges), *([flow.outlet] if flow.outlet else []))
+    return next((source.shape for source in sources if source.origin == NodeOutput(path)), "")
 
 
 def outlet(flow: Flow) -> Origin | None:
@@ -83,10 +114,12 @@ def _item(alike: Sequence[Item], passes: Sequence[Sequence[int]], flows: Sequenc
     found: Item | None = None
     if all(isinstance(item, Leaf) for item in alike):
         leaves = [item for item in alike if isinstance(item, Leaf)]
-        found = _leaf(replace(leaves[0], about=about), leaves, passes, around)
+        shape = _shape(leaves, flows, passes)
+        found = _leaf(replace(leaves[0], about=about, shape=shape), leaves, passes, around)
     elif all(isinstance(item, Group) for item in alike):
         groups = [item for item in alike if isinstance(item, Group)]
-        found = _group(groups, about, passes, around)
+        shape = _shape(groups, flows, passes)
+        found = _group([replace(group, shape=shape) for group in groups], about, passes, around)
     elif all(isinstance(item, OpenMixture) for item in alike):
         mixtures = [item for item in alike if isinstance(item, OpenMixture)]
         found = _mixture(replace(mixtures[0], about=about), mixtures)
@@ -100,8 +133,8 @@ def _item(alike: Sequence[Item], passes: Sequence[Sequence[int]], flows: Sequenc
 def _group(groups: Sequence[Group], about: About, passes: Sequence[Sequence[int]], around: Sequence[Group]) -> Group | None:
     """Return frames in the same place as one; repeats may have other numbers of passes, as the layers of stages."""
     counts = tuple(dict.fromkeys(group.count for group in groups))
-    shape, goes_on = one_word([group.shape for group in groups]), one_word([group.goes_on for group in groups])
-    groups = [replace(group, shape=shape, goes_on=goes_on) for group in groups]
+    goes_on = one_word([group.goes_on for group in groups])
+    groups = [replace(group, goes_on=goes_on) for group in groups]
     numbered = all(count.isdigit() for count in counts)
     around = groups if numbered else around
     if len(counts) > 1 and numbered:
@@ -246,8 +279,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
         kinds[leaf.look] = kinds.get(leaf.look, 0) + count
     params = {leaf.params for leaf in leaves}
     shared = first.params if len(params) == 1 else ""
-    shape = one_word([leaf.shape for leaf in leaves])
-    first = replace(first, params=shared, shape=shape, about=replace(first.about, tip=tip_of(leaves, passes)))
+    first = replace(first, params=shared, about=replace(first.about, tip=tip_of(leaves, passes)))
     if len({leaf.rows for leaf in leaves}) > 1:
         return of_nested(first, leaves, passes, lengths)
     if len(kinds) == 1:
@@ -260,6 +292,8 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
     titles = list(dict.fromkeys(seen.title for seen in looks))
     one = looks[0]
     brief = tuple(form for form in map(in_each, zip(*(seen.brief for seen in looks), strict=False)) if form)
+    if patterned := _with_patterns(first, leaves, passes, around) if len(looks) > MAX_ROWS else None:
+        return replace(patterned, look=replace(patterned.look, brief=brief))
     if len(looks) > MAX_ROWS:
         each = {
             seen: [index for leaf, own in zip(leaves, passes, strict=True) if leaf.look == seen for index in own]
@@ -277,8 +311,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
     common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
     same_mask = len({seen.mask for seen in looks}) == 1
     placed = not sides and any(seen.sides for seen in looks)
-    own_map = any(group.kinds for group in around)  # in which these passes are not
-    mapped = len(passes) <= MAX_MAPPED_KINDS and not own_map
+    mapped = _is_mapped(passes, around)
     for seen, count in kinds.items():
         cells = tuple(number for number, leaf in enumerate(leaves) if leaf.look == seen) if mapped else ()
         named = [seen.title] if len(titles) > 1 else []
@@ -295,3 +328,27 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
     causal = any(seen.causal for seen in looks)
     seen = Look(title, common, one.hue, None, *masks, causal, sides, double=one.double, short=one.short, brief=brief)
     return replace(first, look=seen, rows=tuple(rows))
+
+
+def _is_mapped(passes: Sequence[Sequence[int]], around: Sequence[Group]) -> bool:
+    """Return whether rows are in a map of passes; those of a repeat around another one with a map are not."""
+    return len(passes) <= MAX_MAPPED_KINDS and not any(group.kinds for group in around)
+
+
+def _with_patterns(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], around: Sequence[Group]) -> Leaf | None:
+    """Return a block of many kinds with a row for those that have the same parts, where some lack one, such as a stride; none
+    where they differ in numbers alone.
+    """
+    pairs = sorted(zip(leaves, passes, range(len(leaves)), strict=True), key=lambda pair: min(pair[1]))
+    looks = [leaf.look for leaf, _, _ in pairs]
+    if len({(seen.title, seen.mask, seen.sides) for seen in looks}) > 1:
+        return None
+    common, kinds = in_patterns(looks)
+    mapped, whole = _is_mapped(passes, around), sum(map(len, passes))
+    rows = []
+    for said, numbers in kinds.items():
+        count = sum(len(pairs[number][1]) for number in numbers)
+        cells = tuple(sorted(pairs[number][2] for number in numbers)) if mapped else ()
+        share = f"{count} of {whole}"
+        rows.append(Row(f"{share}: {said}", replace(looks[numbers[0]], facts=(), title=share), count, cells))
+    return replace(first, look=replace(looks[0], facts=common), rows=tuple(rows)) if rows else None

@@ -10,7 +10,7 @@ from blocks.core import BlockIcon, Look
 from composer.cost.units import THOUSANDS
 from composer.draw.about import TIP_SEPARATOR
 from composer.draw.diagram import Group, Leaf, Row
-from composer.draw.series import NUMBER, REPEAT, as_series, from_first_to_last, listed, one_each, one_number, one_title, template
+from composer.draw.series import NUMBER, REPEAT, as_series, listed, one_each, one_number, one_title, template
 
 EACH = re.compile(r"up to \d\S*( [KMBTPE])?|\d\S*( [KMBTPE])? each")
 """How many parameters a pass has."""
@@ -97,13 +97,45 @@ def all_values(looks: Sequence[Look], turns: int = 1) -> tuple[str, ...]:
         return (*told,) or (f"{len(looks)} kinds",)
     if all(len(seen.facts) == len(first) for seen in looks):
         said = (tuple(dict.fromkeys(alike)) for alike in zip(*(seen.facts for seen in looks), strict=True))
-        return tuple(alike[0] if len(alike) == 1 else listed(alike) for alike in said) or (f"{len(looks)} kinds",)
+        return tuple(map(in_each_or, said)) or (f"{len(looks)} kinds",)
     common = [fact for fact in last if all(fact in seen.facts for seen in looks)]
     rest = [[fact for fact in seen.facts if fact not in common] for seen in looks]
     if all(len(own) <= 1 for own in rest) and (most := greatest([fact for own in rest for fact in own])):
         return (*common, most)
     only_last = [f"{fact} in the last" for fact in last if fact not in common]
     return (*common, *(f"{fact} in the first" for fact in first if fact not in common), *only_last)
+
+
+def in_each_or(said: Sequence[str]) -> str:
+    """Return what kinds say in one place: all values of what differs in numbers alone, else the few there are, or how many."""
+    if len({*map(template, said)}) == 1:
+        return said[0] if len(said) == 1 else listed(said)
+    return " or ".join(said) if len(said) <= MAX_ROWS else f"{len(said)} kinds"
+
+
+def in_patterns(looks: Sequence[Look]) -> tuple[tuple[str, ...], dict[str, list[int]]]:
+    """Return what kinds say of which some have a part that others lack, such as a stride: what all say, with the values of all,
+    and by that part which kinds have it; nothing where kinds differ in numbers alone, or in too much for a few rows.
+
+    >>> in_patterns([Look("", ("conv 3 × 3 (4 → 8)", "ReLU")), Look("", ("conv 3 × 3 (8 → 16), stride 2", "ReLU"))])
+    (('conv 3 × 3 (4 → 8 … 8 → 16)', 'ReLU'), {'conv 3 × 3': [0], 'conv 3 × 3, stride 2': [1]})
+    """
+    if len({len(seen.facts) for seen in looks}) != 1:
+        return (), {}
+    common: list[str] = []
+    own: list[list[str]] = [[] for _ in looks]
+    for alike in zip(*(seen.facts for seen in looks), strict=True):
+        if len({*map(template, alike)}) > 1:
+            for said, fact in zip(own, alike, strict=True):
+                said.append(CHANNELS.sub("", fact))
+            alike = tuple(fact.partition(", ")[0] for fact in alike)
+        if len({*map(template, alike)}) > 1:
+            return (), {}
+        common.append(in_each_or(tuple(dict.fromkeys(alike))))
+    kinds: dict[str, list[int]] = {}
+    for number, said in enumerate(own):
+        kinds.setdefault(", ".join(said), []).append(number)
+    return (tuple(common), kinds) if 1 < len(kinds) <= MAX_ROWS and max(map(len, kinds)) <= MAX_ENDS else ((), {})
 
 
 def turns_of(kinds: Sequence[Sequence[int]]) -> int:
@@ -163,9 +195,7 @@ def of_nested(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int
         if len(kinds) < 2:
             every = [words for words, _ in shares]
             alike = all(fact for fact in every) and len({*map(template, every)}) == 1
-            ends = from_first_to_last(every[0], every[-1]) if all(every) else ""
-            several = f"{len(shares)} kinds"
-            told = next(iter(kinds), "") or (listed(every) if alike else ends if 0 < len(ends) <= MAX_ENDS else several)
+            told = next(iter(kinds), "") or (listed(every) if alike else f"{len(shares)} kinds")
             return replace(first, look=replace(first.look, facts=(*common, told)), rows=())
     rows = [Row(f"{count} of {whole}: {words}", looks.get(words, Look("")), count) for words, count in kinds.items()]
     return replace(first, look=replace(first.look, facts=common), rows=tuple(rows))

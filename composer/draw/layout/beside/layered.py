@@ -27,6 +27,7 @@ from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.narrow import in_lines
 from composer.draw.layout.outgoing_edges import leads_up, mark_at, room, sink_at
 from composer.draw.layout.parallel_flows import FEW_BRANCHES
+from composer.draw.layout.shapes import shape_in
 from composer.draw.layout.spacing import LABEL_TOP
 from composer.draw.layout.spine import LayoutOptions
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput
@@ -385,7 +386,7 @@ class _Items:
         body = fragment.height
         self.add_losses(path, fragment, alone=path not in given)
         framed = isinstance(item, Group | OpenMixture)
-        shape = told_shape(item) if self.options.shapes else ""
+        shape = shape_in(told_shape(item), fragment.right, self.options.typography) if self.options.shapes else ""
         after = item.after if isinstance(item, Leaf | Group | OpenMixture) else ""
         label = " · ".join(filter(None, (shape, after))) if path in given else ""
         one = RankNode(path, 0.0, fragment, label=label, circle=circle, framed=framed)

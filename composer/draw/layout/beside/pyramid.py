@@ -19,6 +19,7 @@ from composer.draw.layout.stations import block, circle
 from composer.draw.passes.pyramid import Pyramid
 from composer.draw.paths import is_output, lies_in
 from composer.draw.scene import RADIUS, Box, Dot, Frame, MergeCircle, WirePath
+from composer.draw.series import is_series
 
 APART, ROW_GAP = 28.0, 16.0
 """From column to column, with a wire and its arrowhead; and between boxes of two levels."""
@@ -82,7 +83,7 @@ class _Rows:
 
     def label(self, leaf: Leaf) -> str:
         """Return what is written at the wire from a block."""
-        return " · ".join(filter(None, (leaf.shape if self.options.shapes else "", leaf.after)))
+        return " · ".join(filter(None, (leaf.shape if self.options.shapes and not is_series(leaf.shape) else "", leaf.after)))
 
     def wide(self, leaves: Sequence[Leaf]) -> float:
         """Return the width of boxes above each other."""

@@ -1,0 +1,18 @@
+"""Shapes beside wires in frames of passes that differ in size: these are told where they reach no further than the boxes."""
+
+from __future__ import annotations
+
+from composer.draw.series import is_series, squared
+from composer.draw.style.typography import Typography
+
+BESIDE = 8.0
+"""From a wire to what is written beside it."""
+
+
+def shape_in(shape: str, room: float, typography: Typography) -> str:
+    """Return a shape as it stands beside a wire; one of several passes in as many letters as have room from the wire to the side
+    of the box below, so that no frame is wider for it, and nothing where it has none.
+    """
+    if not is_series(shape):
+        return shape
+    return next((said for said in (shape, squared(shape)) if BESIDE + typography.width(said, "shape") <= room), "")
