@@ -72,8 +72,9 @@ graph: {y: {compute: x * sigmoid(gate)}}
         numbers = tuple(f"{name} = {_number(number)}" for name, number in self.formula.named_numbers)
         if len(written) <= WIDEST:
             tight = written.replace(" · ", "·")
-            told = ", ".join((tight, *numbers)) if len(tight) <= MAX_IN_BRIEF else ""
-            return Look(written, numbers, "merge", formula=told)
+            for name, number in self.formula.named_numbers:
+                tight = re.sub(rf"\b{re.escape(name)}\b", _number(number), tight)
+            return Look(written, numbers, "merge", formula=tight if len(tight) <= MAX_IN_BRIEF else "")
         told = with_short_names(written, WIDEST_BELOW) or begun(written, WIDEST_BELOW)
         room = len(" · ".join((told, *numbers))) <= WIDEST_BELOW  # else, what the recipe calls them must do
         return Look(view.name, (told, *numbers) if room else (told,), "merge")

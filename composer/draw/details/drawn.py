@@ -58,9 +58,10 @@ class Details:
         while len(scene.details) < most:
             closed = {plain(box.about.path) for box in boxes if details or not is_pass(box.about.path)}  # these tell their sizes
             found = wanted(candidates(self.groups(), closed, frames, depth.closed), details)
-            one = next((one for one in found if one.path not in tried), None)
-            if one is None:
+            left = [one for one in found if one.path not in tried]
+            if not left:
                 break
+            one = min(left, key=lambda one: bool(scene.details) and not (details or one.pulled_out))  # but for the first, these
             tried.add(one.path)
             if (made := self.with_detail(scene, boxes, flow, depth, one, limited=not details)) is not None:
                 scene = made
