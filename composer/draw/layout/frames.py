@@ -205,7 +205,12 @@ def is_explained(group: Group) -> bool:
 
 def header_lines(parts: Sequence[str], room: float, typography: Typography) -> list[str]:
     """Return the parts of a header in as few lines as have room for them."""
-    lines = wrapped(parts, " · ", lambda line: typography.width(line, "header") <= room)
+
+    def fits(line: str) -> bool:
+        return typography.width(line, "header") <= room
+
+    pieces = (part.split(" ") for part in parts)
+    lines = wrapped([line for words in pieces for line in wrapped(words, " ", fits)], " · ", fits)
     return [typography.fitted(line, "header", room) for line in lines]
 
 
