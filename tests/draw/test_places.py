@@ -35,7 +35,6 @@ def numbers(scene: Scene) -> list[str]:
     ("paper", "box", "count"),
     [
         ("neural_turing_machine", "steps.write_head.rolled", 3),
-        ("planet", "steps.y", 6),
         ("wide_and_deep", "deep.features", 10),
         ("hed", "", 0),
         ("retinanet", "", 0),

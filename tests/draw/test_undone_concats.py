@@ -141,3 +141,13 @@ def test_what_an_option_names_is_drawn(option: str) -> None:
 def test_all_is_drawn_at_the_level_full() -> None:
     """With each single map."""
     assert {"parts", "steps.y"} <= shown_in(composer.load(text("scan")).draw("full").scene)
+
+
+def test_two_frames_in_a_row_are_both_drawn_so() -> None:
+    """The second one reads a piece of the first."""
+    whole = text("group")
+    second = whole[whole.index("  trunk:") : whole.index("  out:")].replace("trunk", "more").replace("parts", "others")
+    second = second.replace("in: x", "in: parts.state")
+    whole = whole.replace("  out:", f"{second}  out:").replace("in: parts.state}", "in: others.state}", 1)
+    whole = whole.replace("[out, far, parts.std]", "[out, far, parts.std, others.mean, others.std]")
+    assert shown_in(drawn(whole)).isdisjoint({"parts", "others", "trunk.y", "more.y"})

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import assert_never
 
 from blocks.core import Steps, size, spoken
+from composer.draw.arrange.undone_concats import LeftOut, without_undone_concats
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
@@ -21,7 +22,6 @@ from composer.draw.build.parallel_passes import is_parallel, never_alone, shared
 from composer.draw.build.pass_references import each_pass, resolve_previous_passes, without_parameters
 from composer.draw.build.single_passes import all_differ, drawn_apart
 from composer.draw.build.steps import StepsBuilder
-from composer.draw.build.undone_concats import LeftOut, without_undone_concats
 from composer.draw.build.value_sources import (
     NO_STREAM,
     NodeSources,

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from blocks.primitives.combine import Concat
-from blocks.primitives.stack_split import Split
 from composer.draw.build.levels import Depth
 from composer.draw.paths import plain
 from composer.graph.anatomy import rebuilt, regions, wires_of, with_nodes, with_wires
@@ -15,7 +13,7 @@ from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType, each_of
 
-Frame: TypeAlias = TypedGroup | TypedRepeat | TypedScan
+_Frame: TypeAlias = TypedGroup | TypedRepeat | TypedScan
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ def without_undone_concats(graph: TypedGraph, depth: Depth) -> Undone:
 class _Pair:
     """A frame and the split that undoes its concatenation."""
 
-    frame: Frame
+    frame: _Frame
     split: TypedBlock
     concats: tuple[TypedBlock, ...]
     """One in each pass."""
@@ -88,8 +86,9 @@ class _Finder:
 
     def through(self, graph: TypedGraph, prefix: str) -> TypedGraph:
         """Return a graph with the pairs among its own nodes undone."""
-        for split in graph.nodes:
-            if isinstance(split, TypedBlock) and isinstance(split.part, Split):
+        for name in [node.name for node in graph.nodes]:
+            split = graph.by_name[name]  # which may read another one by now
+            if isinstance(split, TypedBlock) and split.part.kind == "split":
                 pair = pair_of(split, graph)
                 if pair is not None and not self.shown(pair, prefix):
                     self.left_out[f"{prefix}{pair.frame.name}"] = LeftOut(split.name, tuple(split.outputs))
@@ -134,24 +133,24 @@ def _read(graph: TypedGraph) -> Iterator[Ref]:
     yield from (ref for _, ref in graph.graph.outputs)
 
 
-def _gives_whole(ref: Ref, frame: Frame) -> bool:
+def _gives_whole(ref: Ref, frame: _Frame) -> bool:
     """Return whether a reference is to what a frame returns in the end."""
     last = {None, len(frame.passes) - 1} if isinstance(frame, TypedRepeat) else {None}
     return ref.index in last and ref.port in ("", next(iter(frame.outputs)))
 
 
-def _is_earlier(ref: Ref, frame: Frame) -> bool:
+def _is_earlier(ref: Ref, frame: _Frame) -> bool:
     """Return whether a reference may be what a later pass of a repeat reads, and is to another output than the first."""
     if not isinstance(frame, TypedRepeat) or ref.index in (None, len(frame.passes) - 1):
         return False
     return ref.port not in ("", next(iter(frame.outputs)))
 
 
-def _undone(inner: TypedGraph, split: TypedBlock, frame: Frame) -> TypedBlock | None:
+def _undone(inner: TypedGraph, split: TypedBlock, frame: _Frame) -> TypedBlock | None:
     """Return the concatenation that a graph in a frame returns, if a split takes what it joins apart, piece by piece."""
     (name, ref), *others = inner.graph.outputs
     concat = inner.by_name.get(ref.node)
-    if not isinstance(concat, TypedBlock) or not isinstance(concat.part, Concat):
+    if not isinstance(concat, TypedBlock) or concat.part.kind != "concat":
         return None
     if isinstance(frame, TypedScan) and name in frame.carried.values():
         return None
@@ -177,7 +176,7 @@ def joined(concat: TypedBlock) -> tuple[list[Ref], Sequence[object]]:
     return [*wire.refs], each_of(concat.inputs[wire.port])
 
 
-def _axis_outside(concat: TypedBlock, frame: Frame) -> int:
+def _axis_outside(concat: TypedBlock, frame: _Frame) -> int:
     """Return along which axis a concatenation joins, counted as of what its frame gives: a scan has one more."""
     axis = int(concat.sizes["dim"])
     return axis + (isinstance(frame, TypedScan) and axis >= frame.place)
@@ -207,7 +206,9 @@ def _without(pair: _Pair, graph: TypedGraph) -> TypedGraph:
     def rewired(wire: Wire, _: int) -> Wire:
         return replace(wire, refs=tuple(map(led, wire.refs)))
 
-    nodes = [with_wires(opened if node is frame else node, rewired) for node in graph.nodes if node is not split]
+    readers = {node.name for node in graph.nodes for wire in wires_of(node.node) for ref in wire.refs if ref.node == split.name}
+    nodes = [opened if node is frame else node for node in graph.nodes if node is not split]
+    nodes = [with_wires(node, rewired) if node.name in readers else node for node in nodes]
     outputs = tuple((name, led(ref)) for name, ref in graph.graph.outputs)
     return _of(graph, nodes, outputs)
 
