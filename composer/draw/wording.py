@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from blocks.core import size
+from blocks.core import size, spoken
 from composer.graph.types import TensorType, Type
 
 
@@ -13,6 +13,27 @@ def shape(type_: Type | tuple[Type, ...]) -> str:
     if not isinstance(type_, TensorType) or not type_.axes:
         return ""
     return " × ".join(f"({text})" if " " in ONE.sub("", text) else text for text in map(size, type_.sizes))
+
+
+def passes_in_words(name: str, first: int, final: int, last: int) -> str:
+    """Return what some passes of a repeat are called, counted as in the language: from the first to the final one of those, where
+    `last` is the last one that it has.
+
+    >>> passes_in_words("layers", 2, 5, 9), passes_in_words("layers", 0, 9, 9), passes_in_words("hop", 3, 3, 3)
+    ('layers 2 … 5', 'all 10 layers', 'last pass')
+    """
+    one, several = each_pass(name)
+    if first == final:
+        return f"last {one}" if first == last else f"{one} {first}"
+    if (first, final) == (0, last):
+        return f"both {several}" if last == 1 else f"all {last + 1} {several}"
+    return f"{several} {first} … {final}"
+
+
+def each_pass(name: str) -> tuple[str, str]:
+    """Return what one pass and several passes of a repeat are called, after its name."""
+    said = spoken(name).lower()
+    return (said.removesuffix("s"), said) if said.endswith("s") else ("pass", "passes")
 
 
 def axis_words(type_: Type) -> tuple[str, ...]:

@@ -45,7 +45,30 @@ def readings(typed: TypedProgram) -> set[str]:
                 for port in {ref.port for ref in own_refs}:
                     read = sorted({last if ref.index is None else ref.index for ref in own_refs if ref.port == port})
                     found.update(phrases(name, read, last))
+        for node in graph.nodes:
+            of_passes = [one.wires for one in node.node.passes] if isinstance(node, TypedRepeat) else [wires_of(node.node)]
+            for wires in of_passes:
+                every = [ref for wire in wires for ref in wire.refs]
+                for name, repeat in repeats.items():
+                    found.update(inner_phrases(repeat, [ref for ref in every if ref.node == name != node.name]))
     return found
+
+
+def inner_phrases(repeat: TypedRepeat, refs: Iterable[Ref]) -> Iterator[str]:
+    """Yield what may be said of the passes of a repeat in one pass of another one that are read."""
+    read: dict[tuple[int, str, str], set[int]] = {}
+    lasts: dict[tuple[int, str, str], int] = {}
+    for ref in refs:
+        index = len(repeat.passes) - 1 if ref.index is None else ref.index
+        graph = repeat.passes[index]
+        inner = dict(graph.graph.outputs).get(ref.port)
+        maker = graph.by_name.get(inner.node) if inner else None
+        if inner is not None and inner.index is not None and isinstance(maker, TypedRepeat):
+            key = (index, inner.node, inner.port)
+            read.setdefault(key, set()).add(inner.index)
+            lasts[key] = len(maker.passes) - 1
+    for key, numbers in read.items():
+        yield from phrases(key[1], sorted(numbers), lasts[key])
 
 
 def held(node: object) -> tuple[TypedGraph, ...]:

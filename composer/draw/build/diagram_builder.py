@@ -19,7 +19,7 @@ from composer.draw.build.handed_on import only_handed_on
 from composer.draw.build.levels import Depth, Level
 from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart, with_names_in_formulas
 from composer.draw.build.parallel_passes import is_parallel, never_alone, shared_input
-from composer.draw.build.pass_references import each_pass, resolve_previous_passes, without_parameters
+from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
 from composer.draw.build.single_passes import all_differ, drawn_apart
 from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.value_sources import (
@@ -35,6 +35,7 @@ from composer.draw.build.value_sources import (
     first_input,
     joins_a_row,
     of_frame,
+    of_inner_pass,
     only,
     places_of,
     read,
@@ -44,14 +45,14 @@ from composer.draw.build.value_sources import (
     stream_of,
 )
 from composer.draw.diagram import Flow, Group, Leaf
-from composer.draw.edges import DiagramSource, FrameInput, ModelInput, NodeOutput, Origin, PreviousPass
+from composer.draw.edges import DiagramSource, FrameInput, ModelInput, Origin, PreviousPass
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
 from composer.draw.passes.overview import fold_norms, of_group
 from composer.draw.passes.side_inputs import name_numbers
 from composer.draw.paths import plain
 from composer.draw.style.looks import inside, steps
-from composer.draw.wording import shape
+from composer.draw.wording import each_pass, shape
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.language.wording import counted
@@ -436,9 +437,10 @@ class DiagramBuilder:
         out.edges += [edge_into(path, "" if port == main else port, one, second_streams, captured) for port, one in read]
         ports: dict[tuple[int | None, str], Sources] = {}
         for index in passes:
-            whole = of_frame(node.passes[index], path, {})
-            for port in ("", *node.passes[index].outputs):
-                own = whole.ports.get(port) or (DiagramSource(NodeOutput(path, port)),)
+            graph = node.passes[index]
+            whole = of_frame(graph, path, {})
+            for port in ("", *graph.outputs):
+                own = whole.ports.get(port) or (of_inner_pass(graph, path, port),)
                 last = index == passes[-1]
                 ports[index, port] = own if last else tuple(one.by_name(f"{node.name}({index})") for one in own)
         return ports

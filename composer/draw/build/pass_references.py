@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from blocks.core import spoken
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, PreviousPass
+from composer.draw.wording import each_pass, passes_in_words
 from composer.graph.ir import Ref
 
 
@@ -39,20 +39,8 @@ def named_passes(source: DiagramSource, same: Sequence[Ref], last: int | None) -
     if last is None:
         return source
     first, final = (last if ref.index is None else ref.index for ref in (same[0], same[-1]))
-    one, several = each_pass(same[0].node)
-    if first == final:
-        said = f"last {one}" if first == last else f"{one} {first}"
-    else:
-        said = f"{several} {first} … {final}"
-        if (first, final) == (0, last):
-            said = f"both {several}" if last == 1 else f"all {last + 1} {several}"
+    said = passes_in_words(same[0].node, first, final, last)
     return replace(source, passes=f"{source.passes} of {said}" if source.passes else said)
-
-
-def each_pass(name: str) -> tuple[str, str]:
-    """Return what one pass and several passes of a repeat are called, after its name."""
-    said = spoken(name).lower()
-    return (said.removesuffix("s"), said) if said.endswith("s") else ("pass", "passes")
 
 
 def earlier_pass_source(same: Sequence[Ref], index: int, path: str, *, growing: bool = False) -> DiagramSource:

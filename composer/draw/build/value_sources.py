@@ -12,7 +12,7 @@ from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput, Origin
 from composer.draw.wording import shape
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref, Wire
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat
 
 Sources: TypeAlias = tuple[DiagramSource, ...]
 
@@ -110,6 +110,15 @@ def of_frame(graph: TypedGraph, path: str, inner: Mapping[str, Sources], last_pa
     name, type_ = next(iter(graph.outputs.items()))
     whole = (DiagramSource(NodeOutput(path), shape(type_)),)
     return NodeSources({"": whole, name: whole}, inner, last_pass=last_pass)
+
+
+def of_inner_pass(graph: TypedGraph, path: str, port: str) -> DiagramSource:
+    """Return an output of a graph that is drawn as one box; where a pass of a repeat in it gives that, with which one that is."""
+    source, ref = DiagramSource(NodeOutput(path, port)), dict(graph.graph.outputs)[port]
+    maker = graph.by_name.get(ref.node)
+    if ref.index is None or not isinstance(maker, TypedRepeat):
+        return source
+    return named_passes(source, (ref,), len(maker.passes) - 1)
 
 
 def edge_into(

@@ -13,6 +13,7 @@ from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, NodeOut
 from composer.draw.passes.layer_exits import PASS
 from composer.draw.passes.order import inner_edges
 from composer.draw.paths import lies_in
+from composer.draw.wording import passes_in_words
 
 MAX_LED = 8
 """Values that wires lead out of a frame, each in a lane of its own: of more, there is no room beside it."""
@@ -157,7 +158,8 @@ def _together(edges: Sequence[DiagramEdge], name: str, items: Mapping[str, Item]
     first = replace(first, input=joined_inputs(edges), place=joined_places(edges))
     ports = ", ".join(sorted({edge.port for edge in edges}))
     if not first.source.reference:  # of one pass, which has a box of its own
-        return replace(first, source=replace(first.source, origin=NodeOutput(first.source.path, name)), port=ports)
+        origin = NodeOutput(first.source.path, _all_passes(edges) or name)
+        return replace(first, source=replace(first.source, origin=origin, passes=""), port=ports)
     source, makers = first.source, {edge.source.origin for edge in edges}
     holder, made = _item_of(source.path, items), source.origin
     known = isinstance(holder, Leaf) or (isinstance(holder, Group) and len(holder.flows) == len(makers) == 1)
@@ -165,6 +167,18 @@ def _together(edges: Sequence[DiagramEdge], name: str, items: Mapping[str, Item]
     if holder is not None and known and holder.about.path != first.target and isinstance(made, NodeOutput):
         one = DiagramSource(InnerOutput(holder.about.path, name, made, name))
     return replace(first, source=one, port=ports)
+
+
+def _all_passes(edges: Sequence[DiagramEdge]) -> str:
+    """Return in words that values are those of all passes of a repeat in a pass that has a box; nothing where they are not."""
+    last = {edge.source.port for edge in edges if edge.source.of_last_pass}
+    numbers = {int(found[1]) for edge in edges if (found := NUMBER.search(edge.source.port))}
+    alike = {NUMBER.sub("()", edge.source.port) for edge in edges}
+    count = len(numbers)
+    name, *others = alike
+    if others or name.count("()") != 1 or numbers != {*range(count)} or last != {name.replace("()", f"({count - 1})")}:
+        return ""
+    return passes_in_words(name.partition("(")[0], 0, count - 1, count - 1)
 
 
 def _item_of(path: str, items: Mapping[str, Item]) -> Item | None:
