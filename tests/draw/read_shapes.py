@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
 from blocks.core import size
-from composer.graph.typed import TypedProgram, TypedRepeat
+from composer.graph.typed import TypedGroup, TypedProgram, TypedRepeat
 from composer.graph.types import TensorType
 from composer.graph.visit import every_node, every_pass, walk
 from tests.draw.read_back import SVG, Picture, plain, split_rows
@@ -60,11 +60,15 @@ def given_in_passes(typed: TypedProgram, path: str) -> list[list[list[str]]]:
     """
     shapes: dict[tuple[int, ...], list[str]] = {}
     for visit in walk(typed.root, every_pass, every_node):
-        node = visit.node
-        outputs = node.passes[-1].outputs if isinstance(node, TypedRepeat) else getattr(node, "outputs", None)
         if plain(visit.path) != plain(path):
             continue
-        outputs = visit.node.graph.outputs if outputs is None else outputs  # type: ignore[union-attr]
+        match visit.node:
+            case TypedRepeat(passes=passes_of):
+                outputs = passes_of[-1].outputs
+            case TypedGroup(graph=graph):
+                outputs = graph.outputs
+            case node:
+                outputs = node.outputs
         type_ = next(iter(outputs.values()))
         if isinstance(type_, TensorType):
             index = tuple(int(step) for step in visit.path.split(".") if step.isdigit())
