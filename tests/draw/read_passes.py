@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import product
+from math import dist
 
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
 from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.typed import TypedGraph, TypedProgram, TypedRepeat
 from composer.graph.visit import every_node, every_pass, walk
-from tests.draw.read_back import Picture, plain
+from tests.draw.read_back import DrawnWire, Picture, plain
 
 SAID = re.compile(
     r"(?:of )?((?:all \d+|both|last|all earlier) [a-z_ ]+|[a-z_ ]+ \d+(?: … \d+)?)(?: of (?:last|all \d+|both) [a-z_ ]+)?"
@@ -21,6 +22,8 @@ JOINED = re.compile(r"(?:\w+\(\d+(?::\d+)?\)(?:\.\w+(?:\(\d+(?::\d+)?\))?)*(?:, 
 """What several values of a repeat are called together: `down(0:4).layers(0:2), down(0:3)`."""
 NEXT = re.compile(r"next [a-z_ ]+")
 """What stands at the end of a wire that leads to the next pass alone."""
+AT_WORDS = 45.0
+"""Pixels between an arrowhead and where the words begin, end or have their middle that it leads to."""
 COUNTED = re.compile(r"(\d+) values")
 
 
@@ -179,6 +182,13 @@ def misled_on(picture: Picture, typed: TypedProgram) -> Iterator[str]:
             inner = min(around, key=lambda frame: frame.place.right - frame.place.left, default=None)
             if inner is None or known.get(plain(inner.path)) != {text}:
                 yield f"`{text}`: the value goes elsewhere"
+            elif not any(wire.tip and plain(wire.target) == plain(inner.path) for wire in led_to(picture, x, y)):
+                yield f"`{text}`: no arrow leads there"
+
+
+def led_to(picture: Picture, x: float, y: float) -> list[DrawnWire]:
+    """Return the wires whose arrowheads point at words."""
+    return [wire for wire in picture.wires if wire.tip and dist(wire.tip, (x, y)) < AT_WORDS]
 
 
 def is_handed_on(node: TypedRepeat, graph: TypedGraph | None) -> bool:

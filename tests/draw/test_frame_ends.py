@@ -76,6 +76,23 @@ def test_what_only_the_next_pass_reads_ends_inside_of_the_frame(direction: Direc
     assert [*overlaps(scene), *borders(scene), *ends(scene), *starts(scene)] == []
 
 
+@pytest.mark.parametrize("direction", ["up", "right"])
+def test_what_goes_on_below_others_ends_beside_them(direction: Direction) -> None:
+    """No higher than these, so that it is not what the last one of them gives."""
+    text = HANDED_ON.replace("READ", "total").replace("in: [input, mix]}", "in: [input, mix]}\n      on: {type: linear, out: 5}")
+    text = text.replace("      skip: {type: linear, out: 5}\n", "").replace('"layers(:).skip"}', '"layers(:).on"}')
+    text = text.replace("  total:", "    outputs: {sum: sum, on: on}\n  total:")
+    scene = composer.load(text).draw(direction=direction).scene
+    assert [*overlaps(scene), *borders(scene), *ends(scene), *starts(scene)] == []
+    words = next(text for text in scene.texts if text.text == "next layer")
+    wire = next(wire for wire in scene.wires if wire.to_inside and wire.target == "layers" and wire.arrow)
+    box = next(box for box in scene.boxes if box.about.path == "layers.on").area
+    assert wire.source == "layers.sum" and len(wire.points) == 3
+    if direction == "up":
+        assert wire.points[-1][0] == wire.points[-2][0] > box.right and words.area.left > box.right
+        assert box.top < wire.points[-1][1] < wire.points[0][1]
+
+
 @pytest.mark.parametrize("head", ["{type: linear, out: 7, in: layers}", '{type: concat, axis: -1, in: [total, "layers(5)"]}'])
 def test_what_is_read_around_the_frame_goes_on(head: str) -> None:
     """Of the last pass, by whatever name."""

@@ -166,15 +166,15 @@ def test_mirrored_repeats_are_a_u() -> None:
         assert boxes[f"down.{index}"].right < boxes[f"up.{2 - index}"].left
     assert boxes["middle.first"].top > boxes["up.0"].bottom
     assert boxes["down.0"].top < boxes["down.1"].top < boxes["down.2"].top
-    assert [text.text for text in scene.texts].count("layers(0:2)") == 3
+    assert [text.text for text in scene.texts].count("both layers") == 3
     assert "t" in {one.text.text for one in scene.references}
 
 
-@pytest.mark.parametrize("planted", ["layers(0:3)", "layers(1:3)"])
+@pytest.mark.parametrize("planted", ["layers(0:3)", "layers(1:3)", "all 3 layers", "layers 1 … 2"])
 def test_a_wrong_name_of_several_values_is_found(planted: str) -> None:
     """There is no such layer."""
     recipe = composer.load(MIRRORED)
-    assert [*misread(read(recipe.draw().svg().replace("layers(0:2)", planted)), recipe.program)]
+    assert [*misread(read(recipe.draw().svg().replace("both layers", planted)), recipe.program)]
 
 
 def test_what_enters_a_group_from_around_it_comes_in_from_below() -> None:
