@@ -110,7 +110,7 @@ def test_states_and_distributions_leave_the_steps_of_a_world_model(options: Opti
 def test_what_does_not_cancel_out_is_drawn(name: str, planted: dict[str, object]) -> None:
     """Pieces of other sizes, another reader of the whole or of the inside, one value twice."""
     chosen = {key: value[name] if isinstance(value, dict) else value for key, value in planted.items()}
-    scene = drawn(text(name, **chosen))
+    scene = drawn(text(name, **chosen))  # type: ignore[arg-type]  # all are texts
     assert "parts" in shown_in(scene)
 
 

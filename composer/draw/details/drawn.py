@@ -119,8 +119,8 @@ class Details:
         self, scene: Scene, boxes: Sequence[Box], flow: Flow, depth: Depth, one: Candidate, *, limited: bool
     ) -> Scene | None:
         """Return a drawing with one more detail; none where that cannot be or the page has no room for it."""
-        whole = frozenset(place.path for place in one.places)
-        opened = self.diagram(replace(depth, opened=depth.opened | whole, whole=whole))
+        own = frozenset(place.path for place in one.places)
+        opened = self.diagram(replace(depth, opened=depth.opened | own, whole=own))
         holders = {held.about.path for held in scene.details for place in one.places if lies_in(place.path, held.about.path)}
         around = self.diagram(replace(depth, opened=depth.opened | holders)) if holders else flow
         inside = [inside_of(opened, around, place.path, place.node) for place in one.places]
