@@ -13,6 +13,10 @@ from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType, each_of
 
+JOINING = frozenset({"concat"})
+"""Kinds of blocks that put values one behind the other along an axis."""
+SPLITTING = frozenset({"split"})
+"""Kinds of blocks that take such a value apart."""
 _Frame: TypeAlias = TypedGroup | TypedRepeat | TypedScan
 
 
@@ -88,7 +92,7 @@ class _Finder:
         """Return a graph with the pairs among its own nodes undone."""
         for name in [node.name for node in graph.nodes]:
             split = graph.by_name[name]  # which may read another one by now
-            if isinstance(split, TypedBlock) and split.part.kind == "split":
+            if isinstance(split, TypedBlock) and split.part.kind in SPLITTING:
                 pair = pair_of(split, graph)
                 if pair is not None and not self.shown(pair, prefix):
                     self.left_out[f"{prefix}{pair.frame.name}"] = LeftOut(split.name, tuple(split.outputs))
@@ -150,7 +154,7 @@ def _undone(inner: TypedGraph, split: TypedBlock, frame: _Frame) -> TypedBlock |
     """Return the concatenation that a graph in a frame returns, if a split takes what it joins apart, piece by piece."""
     (name, ref), *others = inner.graph.outputs
     concat = inner.by_name.get(ref.node)
-    if not isinstance(concat, TypedBlock) or concat.part.kind != "concat":
+    if not isinstance(concat, TypedBlock) or concat.part.kind not in JOINING:
         return None
     if isinstance(frame, TypedScan) and name in frame.carried.values():
         return None
