@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeAlias
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from blocks.core import Look, spoken
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
 from composer.draw.series import NUMBER, REPEAT, as_chain, as_series, listed, one_each, one_number, template
-from composer.draw.structure import behind_skip, parallel_part, shortcut_of, side_by_side, with_shortcut
+from composer.draw.structure import behind_skip, exchanges, parallel_part, shortcut_of, side_by_side, with_shortcut
 from composer.draw.style.line_breaks import has_room
 
 MAX_LETTERS = 64
@@ -345,7 +345,30 @@ def briefs(flow: Flow) -> list[Brief]:
     told = zip(found, leaves, strict=True)
     in_order = sorted(told, key=lambda pair: is_held(pair[0], pair[1], reads))  # tables and the like behind what computes
     by_path = {leaf.about.path: one for one, leaf in in_order if " · " not in one.forms[-1]}  # a formula reads as several blocks
+    if exchanges(flow):
+        return by_kind(with_groups(flow, with_repeats(flow, by_path)).values())
     return [*structured(flow, with_repeats(flow, by_path)).values()]
+
+
+def by_kind(blocks: Iterable[Brief]) -> list[Brief]:
+    """Return blocks in the order in which the first one of each kind stands, and in a kind those with the same in them."""
+    of_kind: dict[str, dict[str, list[Brief]]] = {}
+    for one in blocks:
+        of_kind.setdefault(one.kind, {}).setdefault(one.forms[-2:][0], []).append(one)
+    return [one for kinds in of_kind.values() for alike in kinds.values() for one in alike]
+
+
+def with_groups(flow: Flow, by_path: Mapping[str, Brief]) -> dict[str, Brief]:
+    """Return the blocks of a flow by their paths, with each group in it as a box of its own, which has the name of the group."""
+    found = dict(by_path)
+    for group in flow.items:
+        if isinstance(group, Group) and not group.count:
+            inside = {leaf.about.path for inner in group.flows for leaf in inner.leaves()}
+            first, *others = [path for path in found if path in inside] or [""]
+            if first:
+                one = Brief(nested(group.header[0], group.flows), MAIN)
+                found = {path: one if path == first else said for path, said in found.items() if path not in others}
+    return found
 
 
 def scaled(form: str) -> str:
@@ -364,12 +387,10 @@ def with_repeats(flow: Flow, by_path: Mapping[str, Brief]) -> dict[str, Brief]:
     a box of its own.
     """
     found = dict(by_path)
-    for group in flow.items:
-        if not isinstance(group, Group):
-            continue
+    for group in repeats_in(flow):
         inside = {leaf.about.path for inner in group.flows for leaf in inner.leaves()}
         own = [path for path in found if path in inside]
-        if not own or not group.count:
+        if not own:
             continue
         only = [path for path in own if found[path].weight == MAIN] if len(own) > 1 else own
         rest = [path for path in own if path not in only]
@@ -381,6 +402,15 @@ def with_repeats(flow: Flow, by_path: Mapping[str, Brief]) -> dict[str, Brief]:
             one = Brief(nested(f"{times} {name}", group.flows), MAIN)
             found = {path: one if path == own[0] else said for path, said in found.items() if path not in own[1:]}
     return found
+
+
+def repeats_in(flow: Flow) -> Iterator[Group]:
+    """Yield the outermost repeats in a flow, and in the groups in it."""
+    for item in flow.items:
+        if isinstance(item, Group) and item.count:
+            yield item
+        elif isinstance(item, Group):
+            yield from (one for inner in item.flows for one in repeats_in(inner))
 
 
 def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from composer.draw.diagram import Flow, Item, Leaf
 from composer.draw.edges import DiagramEdge, grouped
+from composer.draw.paths import above
 
 POINTWISE = re.compile(r"conv 1(?: × 1)*\b|Linear\b")
 """What a shortcut computes that brings its input to another width: a map of each place by itself."""
@@ -84,6 +86,43 @@ def _to_the_end(flow: Flow, path: str, readers: Mapping[str, Sequence[DiagramEdg
         path = after.about.path
         found.append(path)
     return None if flow.outlet is None else tuple(found)
+
+
+def exchanges(flow: Flow) -> bool:
+    """Return whether streams go through a flow side by side and exchange what they have: whether two of its ends read several
+    values that neither makes of the others, so that the order of its blocks says nothing.
+    """
+    read = _read_by_items(flow)
+    ends = {*read} - {one for sources in read.values() for one in sources}
+    behind = {end: _ancestors(end, read) for end in ends if read[end]}
+    for one, other in combinations(behind, 2):
+        shared = behind[one] & behind[other]
+        if len(shared - {source for item in shared for source in read[item]}) > 1:
+            return True
+    return False
+
+
+def _read_by_items(flow: Flow) -> dict[str, set[str]]:
+    """Return which of its other items each item of a flow reads, by their paths; what any of its blocks reads."""
+    found: dict[str, set[str]] = {path: set() for path in flow.by_path}
+    for edge in flow.all_edges():
+        if not (edge.shape_only or edge.back):
+            ends = (next((one for one in reversed(above(path)) if one in found), "") for path in (edge.source.path, edge.target))
+            source, target = ends
+            if source and target and source != target:
+                found[target].add(source)
+    return found
+
+
+def _ancestors(item: str, read: Mapping[str, Collection[str]]) -> set[str]:
+    """Return all that an item of a flow is made of, given what each reads."""
+    found: set[str] = set()
+    waiting = [item]
+    while waiting:
+        new = [one for one in read[waiting.pop()] if one not in found]
+        found.update(new)
+        waiting += new
+    return found
 
 
 def joins(items: Mapping[str, Item]) -> Iterator[str]:

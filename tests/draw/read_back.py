@@ -396,6 +396,8 @@ class Model:
         """The passes and groups in which a sum reads an input of them."""
         self.shared: set[str] = set()
         """Repeats all of whose passes have the same parameters."""
+        self.uses: dict[str, list[str]] = {}
+        """Where each block of the recipe is, by the words for it."""
         self.parallel: dict[str, bool] = {}
         """Whether no pass of a repeat reads another one."""
         shared: set[str] = set()
@@ -414,6 +416,8 @@ class Model:
                         self.by_path[alone] = [Truth(alone, alone, "", frozenset([float(index)]), count)]
             if alone and not visit.path.startswith(f"{alone}."):
                 continue
+            if isinstance(node, TypedGroup) and node.node.part is not None:
+                self.uses.setdefault(spoken(node.node.part.kind), []).append(visit.path)
             if isinstance(node, TypedRepeat):
                 self.parallel[name] = parallel(node)
                 each = [self.owned.get(f"{path}.{node.prefix(index)}".rstrip("."), 0) for index in range(len(node.passes))]
@@ -833,6 +837,7 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
         each = [one.count for one in inner[-1]]
         if told:
             yield from of_blocks(box.path, line, inner)
+            yield from of_uses(box.path, line, model)
             yield from of_branches(box.path, line, model)
             line = re.sub(r"\b\d+ branches,", "", line)
             line = TIMES.sub("", line)
@@ -915,6 +920,20 @@ def of_blocks(path: str, line: str, inner: list[list[Truth]]) -> Iterator[str]:
             yield f"{path}: `{said}`: {len(having)} of its nodes have {own}"
         elif (own or kind) and len(having) == 1 and count not in counts.values():  # the one block of a repeat in it
             yield f"{path}: `{said}`: it is there {sorted({*counts.values()})} times"
+
+
+def of_uses(path: str, line: str, model: Model) -> Iterator[str]:
+    """Yield what is not so of how often a closed box has a block of the recipe: in no pass there are more of it than in one."""
+    told: Counter[str] = Counter()
+    for said in IN_BRANCHES.split(line):
+        found = re.fullmatch(r"(?:(\d+) × )?([^()]+?)(?: \(.*\))?", said)
+        if found and found[2] in model.uses:
+            told[found[2]] += int(found[1] or 1)
+    for block, count in told.items():
+        inside = [one for one in model.uses[block] if plain(one).startswith(f"{plain(path)}.")]
+        each = Counter(pass_of(path, one) for one in inside)
+        if inside and max(each.values()) < count:
+            yield f"{path}: `{line}`: there are {sorted({*each.values()})} of {block}"
 
 
 def pass_of(path: str, node: str) -> str:

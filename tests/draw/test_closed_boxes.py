@@ -510,6 +510,64 @@ def test_closed_box_tells_blocks_in_the_order_in_which_they_run() -> None:
     assert said["two"].startswith("normal noise · ")
 
 
+EXCHANGE = """recipe: exchange
+inputs: {x: "float[batch, 8]", y: "float[batch, 8]"}
+blocks:
+  branch:
+    inputs: {x: "float[batch, dim]"}
+    graph:
+      units: {repeat: 3, as: unit, graph: {a: {type: linear, out: dim}, act: relu}}
+  cross:
+    params: {out: 8, times: 1}
+    inputs: {x: "float[batch, dim]"}
+    graph: {steps: {repeat: times, as: step, graph: {map: {type: linear, out: "out if step == times - 1 else dim"}}}}
+graph:
+  stage:
+    in: {a: x, b: y}
+    graph:
+      branch1: {type: branch, in: a}
+      over: {type: cross, out: 8, in: branch1}
+      branch2: {type: branch, in: b}
+      back: {type: cross, out: 8, in: branch2}
+      sum1: {type: add, in: [branch1, back]}
+      sum2: {type: add, in: [branch2, over]}
+    outputs: {a: sum1, b: sum2}
+  chain:
+    in: {a: x}
+    graph:
+      one: {type: branch, in: a}
+      two: {type: cross, out: 8}
+      three: branch
+  head: {type: linear, out: 3, in: stage.b}
+outputs: {u: stage.a, v: head, w: chain}
+"""
+
+
+def test_blocks_of_streams_that_exchange_are_counted_wherever_they_stand() -> None:
+    """By their own names; in a chain, the order in which they run is told. Another count is found."""
+    said, model = shut(EXCHANGE, "stage", "chain"), Model(composer.load(EXCHANGE).program)
+    assert said["stage"] == "2 × Branch (× 3 Unit (Linear 8 → 8, ReLU)) · 2 × Cross (Linear 8 → 8)"
+    assert said["chain"] == "× 3 Unit (Linear 8 → 8, ReLU) · Cross (Linear 8 → 8) · × 3 Unit (Linear 8 → 8, ReLU)"
+    lines = ["Stage", said["stage"]]
+    assert not [*closed(DrawnBox("stage", Place(0, 0, 0, 0), "", "", lines), lines, model)]
+    lines = ["Stage", said["stage"].replace("2 × Branch", "3 × Branch")]
+    assert [*closed(DrawnBox("stage", Place(0, 0, 0, 0), "", "", lines), lines, model)]
+
+
+def test_repeat_of_one_pass_in_a_block_repeats_nothing() -> None:
+    """The block around it is a box, and open, it has the nodes of the pass; where a use has several passes, these are a frame."""
+    recipe = composer.load(EXCHANGE)
+    pictures = [read(recipe.draw(**options).svg()) for options in ({}, {"open": ["chain.two.steps"]})]
+    assert all(not [*lies(picture, Model(recipe.program))] for picture in pictures)
+    boxes, opened = ({box.path: box.lines for box in picture.boxes} for picture in pictures)
+    assert boxes["chain.two"][0] == "Cross"
+    assert not any(line.startswith("× 1") for lines in boxes.values() for line in lines)
+    assert "chain.two.steps.map" in opened
+    assert "chain.two.steps" not in {frame.path for frame in pictures[1].frames}
+    several = composer.load(EXCHANGE.replace("two: {type: cross, out: 8}", "two: {type: cross, out: 8, times: 2}"))
+    assert "chain.two.steps" in {frame.path for frame in read(several.draw().svg()).frames}
+
+
 def test_values_and_rows_of_kinds_stand_in_the_order_of_passes() -> None:
     """That of the first pass of each, and not the most frequent one first."""
     flow = build_diagram(as_written(composer.load(ORDER).program), Depth("overview"))

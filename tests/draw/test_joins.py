@@ -236,3 +236,12 @@ def test_dots_stand_where_three_ways_meet(name: str) -> None:
     """Also where a value goes up and down from where it is made, or to two blocks at one side."""
     scene = composer.load(Path(__file__).parent / f"papers/{name}.yaml").draw().scene
     assert [dot for drawing in scene.drawings for dot in idle_dots(drawing)] == []
+
+
+def test_alike_sums_in_a_row_are_all_boxes_or_all_circles() -> None:
+    """Where two wires from one side would lead to one of them, the others are boxes too."""
+    scene = composer.load(Path(__file__).parent / "papers/hrnet.yaml").draw().scene
+    details = {one.about.path: one.inside for one in scene.details}
+    sums = {path: [one.about.path for one in details[path].boxes if "sum" in one.about.path] for path in details}
+    assert sums == {"stage3": [f"stage3.sum{number}" for number in (1, 2, 3)], "stage2": []}
+    assert (len(details["stage3"].merges), len(details["stage2"].merges)) == (0, 2)

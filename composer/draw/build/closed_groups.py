@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterator
 from dataclasses import replace
 
 from composer.draw.build.parameter_counts import SHARED_WITH
+from composer.draw.build.walks import each_graph_once
 from composer.draw.diagram import Flow, Group, Item, Leaf
+from composer.draw.paths import plain
 from composer.draw.wording import shape
-from composer.graph.anatomy import TYPED
+from composer.graph.anatomy import TYPED, Region
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedRepeat
-from composer.graph.visit import Fold, Inside, every_node
+from composer.graph.visit import Fold, Inside, Visit, every_node, walk
 
 MAX_DOC = 52
 """Letters of what the author of a block says of it that its box shows."""
@@ -76,10 +79,31 @@ def told_once(flow: Flow) -> Flow:
     return flow.map_items(once)
 
 
-def holds_layers(graph: TypedGraph) -> bool:
-    """Return whether there is a repeat in the graph of a group, which then is a part of the model rather than one block."""
-    return Fold(TYPED, _is_layers, lambda _, out: any(out), every_node).graph(graph)
+def holds_layers(graph: TypedGraph, lone: Container[str] = (), path: str = "") -> bool:
+    """Return whether there is a repeat in the graph of a group, which then is a part of the model rather than one block; those
+    `lone` ones that are drawn as the nodes of their pass do not count, given the path of the group.
+    """
+    if not Fold(TYPED, _is_layers, lambda _, out: any(out), every_node).graph(graph):
+        return False
+    inside = walk(graph, _in_groups, every_node, prefix=f"{plain(path)}.") if lone else ()
+    return not lone or any(
+        isinstance(visit.node, TypedRepeat) and visit.path not in lone and not visit.in_slot for visit in inside
+    )
+
+
+def lone_repeats(root: TypedGraph) -> frozenset[str]:
+    """Return the paths of the repeats in groups that have one pass wherever the group stands: they repeat nothing."""
+    passes: dict[str, int] = {}
+    for visit in walk(root, each_graph_once):
+        if isinstance(visit.node, TypedRepeat) and visit.holder is not None and isinstance(visit.holder.node, TypedGroup):
+            path = plain(visit.path)
+            passes[path] = max(passes.get(path, 0), len(visit.node.passes))
+    return frozenset(path for path, most in passes.items() if most == 1)
 
 
 def _is_layers(node: TypedNode, inside: Inside[TypedGraph, bool, bool]) -> bool:
     return isinstance(node, TypedRepeat) or (isinstance(node, TypedGroup) and any(inside.passes()))
+
+
+def _in_groups(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
+    return each_graph_once(visit) if isinstance(visit.node, TypedGroup | TypedRepeat) else iter(())

@@ -13,7 +13,15 @@ from composer.draw.arrange.undone_concats import LeftOut, without_undone_concats
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
-from composer.draw.build.closed_groups import changed_shape, first_output, first_words, holds_layers, new_shape, told_once
+from composer.draw.build.closed_groups import (
+    changed_shape,
+    first_output,
+    first_words,
+    holds_layers,
+    lone_repeats,
+    new_shape,
+    told_once,
+)
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.handed_on import only_handed_on
 from composer.draw.build.levels import Depth, Level
@@ -97,6 +105,8 @@ class DiagramBuilder:
         """Whether there are such since others read one pass by itself."""
         self.shut = False
         """Whether this is inside of a closed box."""
+        self.lone = lone_repeats(self.program.root)
+        """Paths of repeats in groups that have one pass, so that they repeat nothing."""
 
     def model(self) -> Flow:
         """Return the whole model."""
@@ -200,6 +210,8 @@ class DiagramBuilder:
                     return self.unrolled(node, alone, values, place, out)
                 if place.path in self.apart:
                     return self.unrolled(node, (), values, place, out)
+                if len(node.passes) == 1 and plain(place.path) in self.lone:
+                    return self.single_pass(node, values, place, out)
                 return self.repeat(node, values, place, out)
             case _:
                 assert_never(node)
@@ -225,7 +237,7 @@ class DiagramBuilder:
         if part is None and node.graph.by_name.keys() == {node.name}:  # around a formula in a slot, which is all there is in it
             return self.dissolved(node, given, place, out)
         title = spoken(branch_name(path)) if part is None else spoken(part.kind)
-        closed = shut or ((self.depth.level == "overview" or part is not None) and not holds_layers(node.graph))
+        closed = shut or ((self.depth.level == "overview" or part is not None) and not holds_layers(node.graph, self.lone, path))
         boxed = shut and self.depth.level == "full" and not self.depth.shows(path)  # which tells its blocks, and not their maps
         box = closed and not self.depth.shows(path)
         stream = stream_of(node.graph)
@@ -364,6 +376,17 @@ class DiagramBuilder:
         second_streams = set().union(*(flow.second_streams for flow in flows))
         out.edges += repeats.outer_edges(node, values, path, second_streams, stream, all_inputs=closed)
         return of_frame(node.passes[-1], path, ports, last_pass=count - 1)
+
+    def single_pass(self, node: TypedRepeat, values: ValueSources, place: NodePlace, out: FlowBuilder) -> NodeSources:
+        """Add the nodes of a repeat's only pass, which repeats nothing."""
+        graph, (only,) = node.passes[0], node.node.passes
+        inner: ValueSources = {wire.port: single_output(sources(wire.refs, values)) for wire in only.wires}
+        below = tuple(one + repeats.pass_suffix(node, 0, first=True) for one in place.all)
+        self.graph(graph, inner, replace(place, all=below), out)
+        ports = {port: sources((ref,), inner) for port, ref in graph.graph.outputs}
+        first = next(iter(ports.values()))
+        passes = {(index, port): ours for index in (0, None) for port, ours in ports.items()}
+        return NodeSources({"": first}, passes={**passes, (0, ""): first})
 
     def flows(
         self, node: TypedRepeat, kinds: Sequence[Sequence[int]], values: ValueSources, place: NodePlace, stream: str

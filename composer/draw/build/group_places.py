@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from composer.draw.build.walks import each_graph_once
 from composer.draw.paths import plain
 from composer.graph.anatomy import TYPED, Region, regions, wires_of
 from composer.graph.ir import Ref
@@ -44,7 +45,7 @@ def repeat_places(root: TypedGraph) -> tuple[GroupPlace, ...]:
 def _places(root: TypedGraph, holds: Callable[[TypedNode], bool]) -> Iterable[GroupPlace]:
     forms: Fold[TypedGraph, TypedNode, object, object] = Fold(TYPED, _node_form, _graph_form, every_node)
     found: dict[str, GroupPlace] = {}
-    for visit in walk(root, _each_graph_once):
+    for visit in walk(root, each_graph_once):
         path = plain(visit.path)
         if holds(visit.node) and path not in found:
             found[path] = GroupPlace(path, visit.node, forms.node(visit.node, ""))
@@ -55,14 +56,6 @@ def _never_frame(node: TypedGroup) -> bool:
     """Return whether its nodes always stand for themselves: of a `residual`, or of what is around a formula in a slot."""
     part = node.node.part
     return node.graph.by_name.keys() == {node.name} if part is None else part.dissolved
-
-
-def _each_graph_once(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
-    seen: set[TypedGraph] = set()
-    for region in regions(visit.node):
-        if region.graph not in seen:
-            seen.add(region.graph)
-            yield f"{visit.path}.", region
 
 
 def _node_form(node: TypedNode, inside: Inside[TypedGraph, object, object]) -> object:

@@ -22,6 +22,15 @@ def first_pass(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
         yield f"{visit.path}.", region
 
 
+def each_graph_once(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
+    """Yield each graph inside once, of passes that are alike the first; the paths are those of the drawing, without passes."""
+    seen: set[TypedGraph] = set()
+    for region in regions(visit.node):
+        if region.graph not in seen:
+            seen.add(region.graph)
+            yield f"{visit.path}.", region
+
+
 def outside_repeats(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
     """Yield the graph inside of what is no repeat."""
     if not isinstance(visit.node, TypedRepeat):

@@ -247,8 +247,10 @@ class Layers:
         return [[(one.net, rank) for one in self.at(rank)] for rank in range(self.top + 1)]
 
     def crowded(self) -> set[str]:
-        """Return the circles that are read by one wire from below and two from the same side."""
-        found = set()
+        """Return the circles that are read by one wire from below and two from the same side; with those beside them that read as
+        many, since alike merges in a row look alike.
+        """
+        found, full = set[int](), set[tuple[str, int]]()
         for (path, rank), one in self.rank_nodes.items():
             if one.circle:
                 below = [
@@ -257,9 +259,11 @@ class Layers:
                 ]
                 aside = [other.x - one.x for other in below if abs(other.x - one.x) >= 1]
                 level = self.level_sides(path)
-                if len(aside) + len(level) == 2 < len(below) + len(level) and len({x > 0 for x in (*aside, *level)}) == 1:
-                    found.add(path)
-        return found
+                if len(aside) + len(level) == 2 < len(below) + len(level):
+                    full.add((path, rank))
+                    if len({x > 0 for x in (*aside, *level)}) == 1:
+                        found.add(rank)
+        return {path for path, rank in full if rank in found}
 
     # -- wires
 
