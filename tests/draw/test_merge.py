@@ -11,7 +11,7 @@ from blocks.core import Look, LoopIcon, SideLook
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.diagram import Flow, Leaf
 from composer.draw.figure import draw
-from composer.draw.layout.shapes import shape_in
+from composer.draw.layout.ends.shapes import shape_in
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.values import MAX_ROWS, all_values, completed, greatest, in_patterns, seen_in_all

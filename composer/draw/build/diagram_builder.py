@@ -9,7 +9,6 @@ from itertools import groupby
 from typing import assert_never
 
 from blocks.core import Steps, size, spoken
-from composer.draw.arrange.undone_concats import LeftOut, without_undone_concats
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
@@ -23,13 +22,13 @@ from composer.draw.build.closed_groups import (
     told_once,
 )
 from composer.draw.build.flow_builder import FlowBuilder
-from composer.draw.build.handed_on import only_handed_on
 from composer.draw.build.levels import Depth, Level
 from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart, with_names_in_formulas
-from composer.draw.build.parallel_passes import is_parallel, never_alone, shared_input
+from composer.draw.build.parallel_passes import is_parallel, never_alone, only_handed_on, shared_input
 from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
 from composer.draw.build.single_passes import all_differ, drawn_apart
 from composer.draw.build.steps import StepsBuilder
+from composer.draw.build.undone_concats import LeftOut, without_undone_concats
 from composer.draw.build.value_sources import (
     NO_STREAM,
     NodeSources,

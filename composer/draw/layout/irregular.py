@@ -14,10 +14,10 @@ from composer.draw.graphviz_programs import Missing, pure
 from composer.draw.layout.beside.layers import PASSING, STRAIGHT, Layers, slot
 from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
+from composer.draw.layout.ends.shapes import shape_in
 from composer.draw.layout.fragment import Fragment, shift
 from composer.draw.layout.parallel_flows import solid
 from composer.draw.layout.references import reference_below
-from composer.draw.layout.shapes import shape_in
 from composer.draw.layout.stations import NamedInput, SideBox, SideInput, WiredInput, block, circle
 from composer.draw.passes.layers import ItemLink
 from composer.draw.passes.series_parallel import longest, ranks

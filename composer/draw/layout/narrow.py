@@ -76,6 +76,10 @@ def in_lines(leaf: Leaf, width: float, typography: Typography) -> Leaf:
     return replace(alone, rows=drawn, lines=(*lines("title", look.title, room, typography), *under))
 
 
+TURNS = re.compile(r"\d+ × \(")
+"""How blocks begin that come several times in turns, which stay in one line."""
+
+
 def lines(role: Role, text: str, room: float, typography: Typography) -> Iterator[tuple[Role, str]]:
     """Return a text in as few lines as have room for it, broken between facts where that can be."""
 
@@ -84,11 +88,12 @@ def lines(role: Role, text: str, room: float, typography: Typography) -> Iterato
 
     def words(fact: str) -> list[str]:
         parts = re.split(r" (?=\()|(?<=\)) ", fact)  # what stands in brackets stays in one line
-        return [word for part in parts for word in ([part] if fits(part) or BETWEEN in part else part.split(" "))]
+        return [word for part in parts for word in ([part] if fits(part) else part.split(" "))]
 
-    def parts(fact: str) -> list[str]:
-        whole = fits(fact) or BETWEEN in fact  # what comes several times in turns is one thing
-        return [fact] if whole else wrapped(words(fact), " ", fits)
+    def pieces(fact: str) -> list[str]:
+        if fits(fact) or TURNS.match(fact):
+            return [fact]
+        return [piece for one in fact.split(BETWEEN) for piece in ([one] if fits(one) else wrapped(words(one), " ", fits))]
 
-    facts = [part for fact in apart(text) for part in parts(fact)]
+    facts = [piece for fact in apart(text) for piece in pieces(fact)]
     return ((role, line) for line in wrapped(facts, BETWEEN, fits) if line)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture, Sink, output_of, told_shape
 from composer.draw.edges import NodeOutput, Origin
 from composer.draw.geometry import Area, Text
+from composer.draw.layout.ends.shapes import shape_in
 from composer.draw.layout.fragment import Fragment, areas, moved
 from composer.draw.layout.outer_inputs import CLEAR, OuterInput
 from composer.draw.layout.outgoing_edges import Output, outgoing_above, output_at, room, sink_at
-from composer.draw.layout.shapes import shape_in
 from composer.draw.layout.spine import Spine, Station
 from composer.draw.scene import RADIUS, Dot
 from composer.draw.style.typography import Role

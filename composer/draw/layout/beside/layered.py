@@ -23,11 +23,11 @@ from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.beside.wide_boxes import StreamLanes, wide_paths
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.ends.port_names import names_at_ends, names_below, said_at_end
+from composer.draw.layout.ends.shapes import shape_in
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.narrow import in_lines
 from composer.draw.layout.outgoing_edges import leads_up, mark_at, room, sink_at
 from composer.draw.layout.parallel_flows import FEW_BRANCHES
-from composer.draw.layout.shapes import shape_in
 from composer.draw.layout.spacing import LABEL_TOP
 from composer.draw.layout.spine import LayoutOptions
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput
