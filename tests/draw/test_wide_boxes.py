@@ -73,7 +73,7 @@ def test_streams_go_straight_through_closed_stages() -> None:
 
 def test_parts_leave_a_split_above_it() -> None:
     """Those of PlaNet, in the order in which they go on, so that none of their wires cross, each with its name."""
-    scene = composer.load(str(PAPERS / "planet.yaml")).draw().scene
+    scene = composer.load(str(PAPERS / "planet.yaml")).draw(highlight=["parts"]).scene  # else, it is left out
     (split,) = (one.area for one in scene.boxes if one.about.path == "parts")
     ways = [wire.points for wire in scene.wires if wire.source == "parts"]
     assert len(ways) == 6 and all(points[0][1] == pytest.approx(split.top, abs=1) for points in ways)
