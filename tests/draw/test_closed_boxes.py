@@ -8,8 +8,10 @@ import composer
 from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import Depth
 from composer.draw.diagram import Leaf
+from composer.draw.layout.frames import header_lines
 from composer.draw.series import from_first_to_last
 from composer.draw.style.line_breaks import LINE
+from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import as_written
 from tests.draw.read_back import DrawnBox, Model, Place, closed, lies, read, whole
 
@@ -686,3 +688,39 @@ def test_formula_that_leaves_out_padding_says_nothing_of_a_block() -> None:
     """Beside others, which are told."""
     said = next(box.lines for box in read(composer.load(PADDED).draw().svg()).boxes if box.path == "mixed")
     assert "0.5·real + 0.5·past · Linear 8 → 8" in said
+
+
+TWICE = """recipe: twice
+inputs: {x: "float[batch, 8]"}
+blocks:
+  pair:
+    doc: Two maps and the numbers behind them.
+    params: {cap: 30}
+    inputs: {x: "float[batch, dim]"}
+    graph:
+      up: {type: linear, out: 16}
+      relu: relu
+      down: {type: linear, out: dim}
+      capped: {compute: "cap * tanh(down / cap)"}
+graph:
+  one: pair
+  two: {type: pair, tie: one}
+  shift: {type: parameter, shape: [8]}
+  sum: {compute: "two + shift"}
+outputs: {y: sum}
+"""
+
+
+def test_box_with_the_parameters_of_another_one_beside_it_says_only_that() -> None:
+    """What is in both is told once; a list of numbers tells its length once, and a formula the numbers that it names."""
+    assert lines(TWICE, "one")[1:] == ["Linear 8 → 16 · ReLU · Linear 16 → 8 · 30·tanh(down / 30)", "one · 280"]
+    assert lines(TWICE, "two")[1:] == ["two · shared with one"]
+    assert lines(TWICE, "shift")[1:] == ["8", "shift"]
+
+
+def test_header_of_a_narrow_frame_is_broken_between_words() -> None:
+    """Rather than cut."""
+    typography = Typography()
+    room = typography.width("Reward", "header") + 4
+    assert header_lines(("Reward model", "86.6 K"), room, typography) == ["Reward", "model", "86.6 K"]
+    assert header_lines(("Reward model", "86.6 K"), 200, typography) == ["Reward model · 86.6 K"]

@@ -148,6 +148,21 @@ def test_an_order_has_no_more_crossings_and_is_rather_that_of_the_recipe(seed: i
             assert a < b or (crossings(other, hops), known.inverted(other)) >= (crossings(better, hops), known.inverted(better))
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_what_a_change_of_an_order_costs_is_what_all_ranks_cost_after_it_and_before(seed: int) -> None:
+    """Though only ranks that it changes are looked at; and equal questions have one answer."""
+    ranks, hops = random_ranks(seed)
+    names = [name for rank in ranks for name in rank]
+    known, same = ordering(hops, names), ordering([*hops], [*names])
+    found = [*known.gains(ranks)]
+    assert found
+    for gain, other in found:
+        assert gain == tuple(after - before for after, before in zip(known.cost(other), known.cost(ranks), strict=True))
+    assert known == same and hash(known) == hash(same)
+    assert known != ordering(hops[1:], names)
+    assert known.in_recipe_order(ranks) == same.best_order(ranks)
+
+
 def test_things_with_equal_wires_stand_in_the_order_of_the_recipe() -> None:
     """Whichever order they are found in."""
     hops = [((one, 0), ("hub", 1)) for one in "abcd"]
