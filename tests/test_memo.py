@@ -199,7 +199,7 @@ def test_things_are_alike_where_they_hold_the_same_in_the_same_places() -> None:
 
 
 VALUES = {"str", "int", "float", "Role", "Mask", "frozenset[str]", "tuple[tuple[str, int], ...]"}
-VALUES |= {"type[Part]", "type | types.FunctionType", "YamlScalar", "Always"}
+VALUES |= {"type[Part]", "type | types.FunctionType", "YamlScalar", "Always", "Ordering", "tuple[tuple[Name, ...], ...]"}
 """Types of what a bare cache may depend on: classes and functions, and values that never change and are equal where they are
 alike, or each only to itself.
 """

@@ -261,9 +261,9 @@ def test_a_repeat_of_streams_is_drawn_as_one_pass() -> None:
 
 
 def test_the_block_that_a_model_is_about_may_fill_a_second_page() -> None:
-    """One that is far from a chain, which is drawn first; beside it that of what would else stand open, and no others."""
+    """One that is far from a chain, which is drawn first; others beside it only where they make the page no larger than that."""
     figures = [paper(name).draw().scene for name in ("raft", "neural_turing_machine")]
-    assert [[one.about.path for one in scene.details] for scene in figures] == [["updates", "encode_first"], ["steps.write_head"]]
+    assert [[one.about.path for one in scene.details] for scene in figures] == [["updates", "updates.gru"], ["steps.write_head"]]
     assert all(MAX_DETAILS_EXCESS < pages(scene.width, scene.height) <= MAX_TELLING_EXCESS for scene in figures)
 
 

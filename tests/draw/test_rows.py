@@ -32,9 +32,9 @@ def middle(box: Box) -> float:
 
 
 def in_a_row(row: list[Box]) -> bool:
-    """Return whether boxes stand on one line, from left to right, none beside another's place."""
-    feet = {round(one.y + one.height, 1) for one in row}
-    return len(feet) == 1 and all(a.x + a.width < b.x for a, b in pairwise(row))
+    """Return whether the feet or the middles of boxes stand on one line, from left to right, none beside another's place."""
+    lines = ({round(one.y + share * one.height, 1) for one in row} for share in (1, 0.5))
+    return 1 in map(len, lines) and all(a.x + a.width < b.x for a, b in pairwise(row))
 
 
 def wire(scene: Scene, source: str, target: str) -> WirePath:
@@ -91,10 +91,12 @@ def test_alike_blocks_that_one_block_reads_stand_in_a_row_in_its_order() -> None
 
 
 def test_a_row_that_is_wider_than_a_page_has_its_texts_in_lines() -> None:
-    """All of it is equally high, and the figure is hardly wider than a page."""
+    """All that say alike are equally high, and the figure is hardly wider than a page."""
     scene = paper("retinanet")
     row = boxes(scene, *(f"{head}{level}" for head in ("class", "box") for level in range(3, 8)))
-    assert len({box.height for box in row}) == 1
+    first = {row[0].height, row[5].height}  # the others say only whose parameters they have
+    assert len(first) == 1
+    assert len({box.height for box in row if box not in (row[0], row[5])}) == 1
     assert scene.width < 1700
 
 

@@ -74,7 +74,7 @@ class _Finder:
     depth: Depth
     left_out: dict[str, LeftOut] = field(default_factory=dict)
     known: dict[tuple[TypedGraph, str], TypedGraph] = field(default_factory=dict)
-    """Equal passes are one graph, also afterwards."""
+    """Equal passes are one graph, also in what is left."""
 
     def changed(self, graph: TypedGraph, prefix: str) -> TypedGraph:
         """Return a graph without what its splits undo."""

@@ -77,11 +77,13 @@ def in_lines(leaf: Leaf, width: float, typography: Typography) -> Leaf:
 
 
 TURNS = re.compile(r"\d+ × \(")
-"""How blocks begin that come several times in turns, which stay in one line."""
+"""How blocks begin that come several times in turns."""
 
 
-def lines(role: Role, text: str, room: float, typography: Typography) -> Iterator[tuple[Role, str]]:
-    """Return a text in as few lines as have room for it, broken between facts where that can be."""
+def lines(role: Role, text: str, room: float, typography: Typography, *, turns: bool = False) -> Iterator[tuple[Role, str]]:
+    """Return a text in as few lines as have room for it, broken between facts where that can be; blocks that come several times
+    in `turns` may stay in one line, where boxes are as wide as they need to be.
+    """
 
     def fits(line: str) -> bool:
         return typography.width(line, role) <= room
@@ -91,7 +93,7 @@ def lines(role: Role, text: str, room: float, typography: Typography) -> Iterato
         return [word for part in parts for word in ([part] if fits(part) else part.split(" "))]
 
     def pieces(fact: str) -> list[str]:
-        if fits(fact) or TURNS.match(fact):
+        if fits(fact) or (turns and TURNS.match(fact)):
             return [fact]
         return [piece for one in fact.split(BETWEEN) for piece in ([one] if fits(one) else wrapped(words(one), " ", fits))]
 

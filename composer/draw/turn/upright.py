@@ -60,5 +60,5 @@ def in_lines(box: Box, typography: Typography) -> list[Text]:
     below = [text for role in BELOW_TITLE for text in box.texts if text.role == role]
     detail = " · ".join(text.text for text in below)
     wrapped = [(text.role, line) for text in title for _, line in lines(text.role, text.text, room, typography)]
-    wrapped += lines("detail", detail, room, typography)
+    wrapped += lines("detail", detail, room, typography, turns=True)
     return [Text(0.0, 0.0, line, role, scale=typography.scale) for role, line in wrapped]

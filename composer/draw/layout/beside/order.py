@@ -255,7 +255,7 @@ class Ordering:
 
 
 @lru_cache(maxsize=64)
-def _best_order(ordering: Ordering, rows: Ranks) -> Ranks:
+def _best_order(ordering: Ordering, rows: tuple[tuple[Name, ...], ...]) -> Ranks:
     """Return the best order of ranks, looked for once: a page is laid out again until all fits, most of it as before."""
     return [list(row) for row in ordering.best_order([list(row) for row in rows])]
 
