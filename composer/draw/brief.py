@@ -77,18 +77,26 @@ class Brief:
 
 
 def in_letters(
-    flows: Sequence[Flow], fits: HasRoom, passes: Sequence[Sequence[int]] = (), *, norms: bool = False
+    flows: Sequence[Flow],
+    fits: HasRoom,
+    passes: Sequence[Sequence[int]] = (),
+    *,
+    norms: bool = False,
+    in_line: HasRoom | None = None,
 ) -> tuple[str, ...]:
     """Return the blocks of flows, each of some passes, as full as there is room for, beside what is told in few letters with
-    `norms`; where there is none, the first ones in their shortest form.
+    `norms`; where there is none, the first ones in their shortest form. Of flows whose blocks differ in more than numbers it is
+    what a line has room for: in several, those of one flow would seem to follow those of another.
     """
     told: tuple[str, ...] = ()
+    room = fits
     flows, passes = by_first_pass(flows, passes)
     for words in ever_shorter(flows, norms=norms):
         told = in_chain(words, passes, flows) or in_all(with_series(words, passes))
-        if fits(told):
+        room = fits if len(told) <= max(map(len, words)) else in_line or fits
+        if room(told):
             return told
-    return cut(told, fits)
+    return cut(told, room)
 
 
 def by_first_pass(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> tuple[Sequence[Flow], Sequence[Sequence[int]]]:

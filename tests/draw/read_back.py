@@ -241,6 +241,11 @@ def whole(box: DrawnBox) -> list[str]:
     return [line for line, _ in found]
 
 
+def with_brackets(box: DrawnBox) -> list[str]:
+    """Return the lines of a box; where some end in brackets, as one would read them."""
+    return whole(box) if any(line.count("(") != line.count(")") for line in box.lines) else box.lines
+
+
 def from_the_left(picture: Picture) -> Picture:
     """Return a picture whose stream runs to the right as one whose stream runs up: a quarter of a turn to the left."""
 
@@ -646,7 +651,7 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             yield f"{box.path}: it is not called `{box.name}`"
         if not passes or passes[0].kind == "compute":  # a formula is drawn as it is written
             continue
-        rows, rest = split_rows(box.lines)
+        rows, rest = split_rows(with_brackets(box))
         lines = [*rest, *([box.tip] if " | " in box.tip else box.tip.split(" — "))]
         if box.merged:
             yield from merged(box, lines, model)
@@ -819,6 +824,7 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
     inner = [*model.inside(box.path), model.of(box.path)]
     for line in lines:
         told = line in box.lines[1:]
+        of_some_passes = box.path in model.counts and bool(MORE.search(line))  # others have other blocks, which are not told
         line = unrolled(SCALE.sub("", SKIP.sub("", MORE.sub("", line))))
         if not told and COUNTED.match(line) and box.path in model.counts:
             continue
@@ -848,8 +854,10 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
             about = [found for found in inner if any(one.has(said) for one in found)]
             if not about:
                 yield f"{box.path}: `{line}`: nothing in it has {said:g}"
-            elif not OPEN.search(line) and not any(
-                all(any(one.has(n) for n in numbers(line)) for one in found) for found in about
+            elif (
+                not OPEN.search(line)
+                and not of_some_passes
+                and not any(all(any(one.has(n) for n in numbers(line)) for one in found) for found in about)
             ):
                 yield f"{box.path}: `{line}`: {said:g} is not so in each pass"
 

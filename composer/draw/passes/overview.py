@@ -12,6 +12,7 @@ from composer.cost.units import short
 from composer.draw.about import About
 from composer.draw.brief import (
     MAX_LETTERS,
+    MORE,
     by_first_pass,
     computes,
     cut,
@@ -27,6 +28,7 @@ from composer.draw.brief import (
 from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.values import seen_in_all
+from composer.draw.style.line_breaks import ONE_LINE
 
 MAX_KINDS = 4
 """Kinds of passes that the box of a repeat tells one by one."""
@@ -83,8 +85,10 @@ def without_rows(
         icon = None
     if not all(one.mask for one in alike):  # of passes in which something else stands there
         mask = known = ""
-    fits = in_few_lines(tuple(filter(None, ("" if known else mask, params))))  # which a narrow box has behind what it tells
-    words = [said for said in in_letters(flows, fits, passes, norms=norms) if not said_by(title, said)]
+    beside = tuple(filter(None, ("" if known else mask, params)))  # which a narrow box has behind what it tells
+    alone = in_one_line(ONE_LINE - len(" · ".join(("", MORE, *beside[: bool(mask and not known)]))))
+    every = in_letters(flows, in_few_lines(beside), passes, norms=norms, in_line=alone)
+    words = [said for said in every if not said_by(title, said)]
     if any(f"({one.known_mask or one.mask})" in said for one in looks if one.mask for said in words):
         mask = known = ""  # of several masks, each is told beside its block
     docs = [doc] if doc and not repeats(doc, (title, *(look.title for look in looks))) else []
