@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import annotated_types
 
 from blocks.core import AxisRef, Block, BlockError, BlockView, Look, PositiveFloat, Sizes, declaration, number, torch
-from blocks.primitives.axes import axis_in_words, axis_indices
+from blocks.primitives.axes import axes_in_words, axis_indices
 
 
 class RandomNumbers(Block):
@@ -48,8 +48,8 @@ class RandomNumbers(Block):
     def look(self, view: BlockView) -> Look:
         always = ("also in evaluation",) if self.during == "always" else ()
         told = (word for word in view.settings if not word.startswith(("during", "axes")))
-        names = ["row" if name == "batch" else axis_in_words(name) for name in self.axes or ()]
-        each = (f"one for each {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))}",) if names else ()
+        names = ["row" if name == "batch" else name for name in self.axes or ()]
+        each = (f"one for each {axes_in_words(names)}",) if names else ()
         return Look(self.called(), (*told, *each, *always), "io", operation=(f"{self.called().lower()} noise",))
 
     def on(self: Any) -> bool:

@@ -85,10 +85,10 @@ def holds_layers(graph: TypedGraph, lone: Container[str] = (), path: str = "") -
     """
     if not Fold(TYPED, _is_layers, lambda _, out: any(out), every_node).graph(graph):
         return False
-    inside = walk(graph, _in_groups, every_node, prefix=f"{plain(path)}.") if lone else ()
-    return not lone or any(
-        isinstance(visit.node, TypedRepeat) and visit.path not in lone and not visit.in_slot for visit in inside
-    )
+    if not lone:
+        return True
+    inside = walk(graph, _in_groups, every_node, prefix=f"{plain(path)}.")
+    return any(isinstance(one.node, TypedRepeat) and one.path not in lone and not one.in_slot for one in inside)
 
 
 def lone_repeats(root: TypedGraph) -> frozenset[str]:

@@ -56,12 +56,11 @@ def of_group(
     them from others, its `norms` wherever there is room, the masks of its attention, and what its author says of
     it where there is room left; of kinds that differ in these, each for itself, with the number of its `passes`.
     """
-    nested = any(isinstance(one, Leaf) and one.closed for flow in flows for one in flow.items)  # whose norms are told nowhere
-    whole = without_rows(flows, about, title, params, doc, passes, norms=norms and not nested)
-    if (only := only_box(flows)) and only.rows and whole.look.facts == (only.look.title,):
-        return replace(
-            whole, rows=only.rows
-        )  # those of the repeat that is all there is in the group, which are too long for a line
+    boxed = any(isinstance(one, Leaf) and one.closed for flow in flows for one in flow.items)  # whose norms are told nowhere
+    whole = without_rows(flows, about, title, params, doc, passes, norms=norms and not boxed)
+    only = only_box(flows)
+    if only is not None and only.rows and whole.look.facts == (only.look.title,):  # its rows are too long for a line
+        return replace(whole, rows=only.rows)
     rows = [] if doc else told_apart(flows, passes)
     if not rows:
         return whole
