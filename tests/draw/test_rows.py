@@ -31,10 +31,16 @@ def middle(box: Box) -> float:
     return round(box.x + box.width / 2, 1)
 
 
-def in_a_row(row: list[Box]) -> bool:
-    """Return whether the feet or the middles of boxes stand on one line, from left to right, none beside another's place."""
-    lines = ({round(one.y + share * one.height, 1) for one in row} for share in (1, 0.5))
-    return 1 in map(len, lines) and all(a.x + a.width < b.x for a, b in pairwise(row))
+MIDDLE = 0.5
+"""Where boxes of unlike heights stand level."""
+
+
+def in_a_row(row: list[Box], share: float = 1) -> bool:
+    """Return whether the feet of boxes, or what is at another share of their height, stand on one line, from left to right, none
+    beside another's place.
+    """
+    lines = {round(one.y + share * one.height, 1) for one in row}
+    return len(lines) == 1 and all(a.x + a.width < b.x for a, b in pairwise(row))
 
 
 def wire(scene: Scene, source: str, target: str) -> WirePath:
@@ -83,11 +89,11 @@ def test_alike_blocks_that_one_block_reads_stand_in_a_row_in_its_order() -> None
     scene = paper("retinanet")
     rows = [[f"{head}{level}" for level in range(3, 8)] for head in ("class", "box")]
     for row, joined in zip(rows, ("all_classes", "all_boxes"), strict=True):
-        assert in_a_row(boxes(scene, *row))
+        assert in_a_row(boxes(scene, *row), MIDDLE)
         ends = [wire(scene, path, joined).points for path in row]
         assert [points[-1][0] for points in ends] == sorted(points[-1][0] for points in ends)
         assert all(len(points) <= 4 for points in ends)
-    assert in_a_row(boxes(scene, *rows[0], *rows[1]))
+    assert in_a_row(boxes(scene, *rows[0], *rows[1]), MIDDLE)
 
 
 def test_a_row_that_is_wider_than_a_page_has_its_texts_in_lines() -> None:
