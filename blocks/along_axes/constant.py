@@ -65,7 +65,7 @@ graph:
             if isinstance(size, str):
                 places[size] = axis_index(axes or (), size, "over")
         if not self.over:
-            raise BlockError("takes an axis at least", field="over", hint="over: {i: 4}")
+            raise BlockError("takes at least one axis", field="over", hint="over: {i: 4}")
         tree = parsed(self.value)
         known = {size: axes[place].size for size, place in places.items()} if axes else {}
         if strange := sorted(names_in(tree) - self.over.keys() - known.keys()):

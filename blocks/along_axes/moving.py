@@ -30,7 +30,7 @@ graph: {y: {type: roll, by: {time: 1}, in: x}}
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         if not self.by:
-            raise BlockError("takes an axis at least", field="by", hint="by: {time: 1}")
+            raise BlockError("takes at least one axis", field="by", hint="by: {time: 1}")
         return {"dims": tuple(axis_index(sizes["..."], axis, "by") for axis in self.by), "steps": tuple(self.by.values())}
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:

@@ -27,7 +27,7 @@ class Reduction(Block):
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         if not self.axis:
-            raise BlockError("takes an axis at least", field="axis", hint="axis: [height, width]")
+            raise BlockError("takes at least one axis", field="axis", hint="axis: [height, width]")
         first, *others = sorted(axis_indices(sizes["..."], _several(self.axis)))
         return {"dim": (first, *others) if others else first}
 

@@ -290,7 +290,8 @@ class GraphParser:
         match form:
             case ListOf(item=AxisName()) | AxisOrAxes() if isinstance(node, YamlList):
                 words = [self.reader.scalar(item, f"each item of `{name}` is one axis") for item in node.items]
-                return ListValue(tuple(TextValue(word.text, word.span) for word in words if word is not None), node.span)
+                axes = tuple(TextValue(word.text, word.span) for word in words if word is not None)
+                return ListValue(axes, node.span) if len(axes) == len(words) else None
             case String() | AxisName() | AxisOrAxes():
                 scalar = self.reader.scalar(node, f"`{name}` takes {TAKEN[type(form)]}")
                 return TextValue(scalar.text, scalar.span) if scalar else None
