@@ -212,10 +212,6 @@ class Ordering:
             found += sum(a > b for a, b in combinations(places, 2)) + max(places) - min(places) + 1 - len(places)
         return found
 
-    def crossings(self, rows: Ranks) -> int:
-        """Return how many wires between neighboring ranks cross."""
-        return sum(self.crossings_below(rank, rows) for rank in range(len(rows)))
-
     def crossings_below(self, rank: int, rows: Ranks) -> int:
         """Return how many wires cross between a rank and the one below it."""
         if not rank:
