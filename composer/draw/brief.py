@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from blocks.core import Look, spoken
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
-from composer.draw.series import NUMBER, REPEAT, as_chain, as_series, listed, one_each, one_number, template
+from composer.draw.series import NUMBER, REPEAT, as_chain, as_series, of_passes, one_each, one_number, template
 from composer.draw.structure import behind_skip, exchanges, parallel_part, shortcut_of, side_by_side, with_shortcut
 from composer.draw.style.line_breaks import has_room
 
@@ -92,7 +92,7 @@ def in_letters(
     room = fits
     flows, passes = by_first_pass(flows, passes)
     for words in ever_shorter(flows, norms=norms):
-        told = in_chain(words, passes, flows) or in_all(with_series(words, passes))
+        told = in_chain(words, passes, flows) or in_all(with_series(words, passes), passes)
         room = fits if len(told) <= max(map(len, words)) else in_line or fits
         if room(told):
             return told
@@ -188,14 +188,14 @@ def in_chain(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]], 
     return told if all(sum(one.weight in (MAPS, MAIN) for one in briefs(flow)) == 1 for flow in flows) else ()
 
 
-def in_all(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return what flows say, each once; of what differs in one number, all values."""
+def in_all(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:
+    """Return what flows say, each of some passes, each once; of what differs in one number, all values."""
     if len(words) == 1:
         return words[0]
     if len({*map(len, words)}) == 1:
-        alike = [tuple(dict.fromkeys(same)) for same in zip(*words, strict=True)]
-        if all(len(same) == 1 or one_number(same) is not None for same in alike):
-            return tuple(same[0] if len(same) == 1 else listed(same) for same in alike)
+        alike = [*zip(*words, strict=True)]
+        if all(len({*same}) == 1 or one_number([*dict.fromkeys(same)]) is not None for same in alike):
+            return tuple(of_passes(same, passes) for same in alike)
     return tuple(dict.fromkeys(said for own in words for said in own))
 
 

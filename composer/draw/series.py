@@ -25,16 +25,69 @@ MAX_IN_ORDER = 8
 
 
 def listed(facts: Sequence[str]) -> str:
-    """Return the facts that differ in one number with all its values, `dilation 1, 2, 4`, of many the first ones and the last;
-    others from the first to the last.
+    """Return the facts that differ in one number with all its values, `dilation 1, 2, 4`; of many the first ones and the last if
+    they grow or shrink, else the greatest, since the last one that differs need not be that of the last pass; others from the
+    first to the last.
     """
     place = one_number(facts)
     if place is None:
         return from_first_to_last(facts[0], facts[-1])
     split = [NUMBER.split(fact) for fact in facts]
     values = [parts[place] for parts in split]
-    said = values if len(values) <= MAX_FIELD_VALUES else [*values[:3], f"… {values[-1]}"]
-    return "".join([*split[0][:place], ", ".join(said), *split[0][place + 1 :]])
+    if len(values) <= MAX_FIELD_VALUES:
+        said = ", ".join(values)
+    elif is_monotonic(values):
+        said = first_and_last(values)
+    else:
+        said = f"up to {max(values, key=as_number)}"
+    return "".join([*split[0][:place], said, *split[0][place + 1 :]])
+
+
+def of_passes(facts: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
+    """Return the facts of kinds, each of some passes, that differ in one number, as one with all its values: each once where they
+    come in this order, `dilation 1, 2, 4`, or in turns, or where nothing is known of passes; else one for each pass.
+
+    >>> of_passes(["conv (3 → 8)", "conv (3 → 16)"], [(0, 3), (1, 2)])
+    'conv (3 → 8, 16, 16, 8)'
+    >>> of_passes(["window 8", "window 16"], [(0, 1), (2, 3)])
+    'window 8, 16'
+    """
+    different = list(dict.fromkeys(facts))
+    place = one_number(different)
+    if place is None or len(passes) != len(facts):
+        return different[0] if len(different) == 1 else listed(different)
+    pieces = [NUMBER.split(fact) for fact in facts]
+    every = one_for_each([parts[place] for parts in pieces], passes)
+    in_turn = every == list(dict.fromkeys(every)) * (len(every) // len(different))
+    if is_monotonic(every) or (len(different) <= MAX_FIELD_VALUES and (in_turn or len(every) > MAX_IN_ORDER)):
+        return listed(different)
+    return "".join([*pieces[0][:place], at_length(every), *pieces[0][place + 1 :]])
+
+
+def one_for_each(values: Sequence[str], passes: Sequence[Sequence[int]]) -> list[str]:
+    """Return the value of each pass in the order of these, given which passes have which one."""
+    return [value for _, value in sorted((index, value) for value, own in zip(values, passes, strict=True) for index in own)]
+
+
+def is_monotonic(values: Sequence[str]) -> bool:
+    """Return whether numbers grow from each to the next, or shrink."""
+    numbers = [*map(as_number, values)]
+    return numbers in (sorted(numbers), sorted(numbers, reverse=True))
+
+
+def as_number(said: str) -> float:
+    """Return the number that is written with separated thousands."""
+    return float(said.replace("\u00a0", ""))
+
+
+def at_length(values: Sequence[str]) -> str:
+    """Return values in their order, of many the first ones and the last."""
+    return ", ".join(values) if len(values) <= MAX_IN_ORDER else first_and_last(values)
+
+
+def first_and_last(values: Sequence[str]) -> str:
+    """Return many values as the first ones and the last."""
+    return ", ".join([*values[:3], f"… {values[-1]}"])
 
 
 def one_each(count: int) -> list[tuple[int]]:
@@ -49,10 +102,8 @@ def in_order(values: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
     >>> in_order(["3", "4", "6"], [(0, 3), (1,), (2,)])
     '3, 4, 6, 3'
     """
-    every = [value for _, value in sorted((index, value) for value, own in zip(values, passes, strict=True) for index in own)]
-    if len({*every}) == 1:
-        return every[0]
-    return ", ".join(every if len(every) <= MAX_IN_ORDER else [*every[:3], f"… {every[-1]}"])
+    every = one_for_each(values, passes)
+    return every[0] if len({*every}) == 1 else at_length(every)
 
 
 def shapes_in_order(shapes: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
@@ -80,7 +131,7 @@ def size_of_passes(sizes: Sequence[str]) -> str:
         return ""
     if len(sizes) <= MAX_SIZES:
         return ", ".join(sizes)
-    numbers = [[float(one.replace("\u00a0", "")) for one in NUMBER.findall(size)] for size in sizes]
+    numbers = [[*map(as_number, NUMBER.findall(size))] for size in sizes]
     if len({*map(template, sizes)}) > 1 or numbers not in (sorted(numbers), sorted(numbers, reverse=True)):
         return ""
     return f"{sizes[0]} … {sizes[-1]}"

@@ -40,6 +40,8 @@ WIDTHS = re.compile(r"[\d\u00a0]+(?: (?:\||→) [\d\u00a0]+)* channels")
 OPEN = re.compile(r"…|up to|\bvary\b|\bkinds\b|in the (?:first|last)\b|\bor\b|\|")
 """What says that values differ without naming all of them."""
 LIST = re.compile(r"\d[\d.]*(?:[\u00a0 ]\d{3})*(?:, \d[\d.]*(?:[\u00a0 ]\d{3})*)+")
+SERIES = re.compile(rf"({LIST.pattern})(?:, … (\d[\d.]*(?:[\u00a0 ]\d{{3}})*))?")
+"""Values in the order of passes: of many, the first ones and the last."""
 COUNTED = re.compile(r"(?:^|[·+:] )× (\d+(?:, (?:… )?\d+)*)\b")
 """How many passes a repeat has; of several, each in their order, or the first ones and the last."""
 PARALLEL = re.compile(r"^(\d+(?:, (?:… )?\d+)*) (?:in parallel$|parallel )")
@@ -1162,6 +1164,7 @@ def of_all(line: str, passes: list[Truth]) -> Iterator[str]:
     for said in numbers(line):
         if not any(one.has(said) for one in passes):
             yield f"no pass has {said:g}"
+    yield from out_of_order(line, passes)
     differing = [n for n in numbers(line) if any(one.has(n) for one in passes) and not all(one.has(n) for one in passes)]
     if differing and not OPEN.search(line):
         # of a list, one number may be in all passes for another reason
@@ -1169,6 +1172,20 @@ def of_all(line: str, passes: list[Truth]) -> Iterator[str]:
         without = [one.path for one in passes if not any(one.has(number) for number in told)]
         if without:
             yield f"nothing of it holds in {', '.join(without)}"
+
+
+def out_of_order(line: str, passes: list[Truth]) -> Iterator[str]:
+    """Yield what a line says of the values of passes in their order that is not so: of those of which it leaves some out, of the
+    last one; of those that come more than once, of each.
+    """
+    for first, last in SERIES.findall(line):
+        told = numbers(first)
+        if last and not passes[-1].has(*numbers(last)):
+            yield f"the last pass has not {last}"
+        in_each = len(told) == len(passes) or last
+        wrong = [said for said, one in zip(told, passes, strict=False) if not one.has(said)]
+        if len({*told}) < len(told) and (not in_each or wrong):
+            yield f"{first} is not so in each pass"
 
 
 def of_some(count: int, line: str, passes: list[Truth]) -> Iterator[str]:

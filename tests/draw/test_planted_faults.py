@@ -70,6 +70,29 @@ graph:
       smaller: {type: max_pool2d, kernel_size: 2}
       curve: gelu
 """,
+    "tables": """recipe: tables
+inputs: {x: "int[batch, 26]"}
+params: {sizes: [5, 7, 9, 9, 3, 9]}
+graph:
+  few:
+    repeat: len(sizes)
+    as: field
+    in: x
+    graph:
+      one: {type: select, axis: last, index: field}
+      table: {type: embedding, vocab: sizes(field), dim: 4}
+    outputs: {x: x, y: table}
+  many:
+    repeat: 26
+    as: field
+    in: x
+    each: {vocab: (field * 7) % 24 + 2}
+    graph:
+      one: {type: select, axis: last, index: field}
+      table: {type: embedding, vocab: vocab, dim: 4}
+    outputs: {x: x, y: table}
+  all: {type: concat, in: ["few(:).y", "many(:).y"]}
+""",
     "passes": """recipe: passes
 inputs: {x: "float[batch, time, 12]"}
 graph:
@@ -170,6 +193,8 @@ FAULTS: dict[str, tuple[str, Level, Callable[[str], str]]] = {
     "sizes in another order": ("sizes", "block", instead("64, 32 × 64, 32", "32, 64 × 32, 64")),
     "an axis too few": ("sizes", "block", instead("64, 32 × 64, 32", "64, 32")),
     "sizes at another box": ("sizes", "block", instead("B × 64 … 32 ×", "B × 64 … 16 ×")),
+    "values in another order": ("tables", "block", instead("5, 7, 9, 9, 3, 9", "5, 9, 7, 9, 3, 9")),
+    "the value of another pass as the last": ("tables", "block", instead("… 9", "… 19")),
     "a formula without its scale": ("formula", "block", lambda svg: svg.replace(" · 0.25", "")),
     "a formula without its mask": ("formula", "block", lambda svg: svg.replace(" − 10000 · (1 − allowed)", "")),
     "an attention without its scale": ("router", "full", lambda svg: svg.replace(" / √8", "")),
@@ -192,6 +217,12 @@ def test_a_fault_that_is_planted_is_found(fault: str) -> None:
     recipe, model, svg = drawn(name, level)
     assert plant(svg) != svg
     assert faults(plant(svg), recipe, model)
+
+
+def test_values_that_come_again_are_told_for_each_pass() -> None:
+    """A set of them would read as a list of all passes; of many, the last one is that of the last pass."""
+    _, _, svg = drawn("tables", "block")
+    assert ">5, 7, 9, 9, 3, 9 × 4<" in svg and ">2, 9, 16, … 9 × 4<" in svg
 
 
 @pytest.mark.parametrize("said", ["layers(0) … layers(0)", "layers(1).skip … layers(7).skip"])

@@ -154,9 +154,11 @@ class Captions:
         return name.line, max(name.line, span.end_line if span.source == self.source else name.line)
 
     def input_suffix(self, input_: InputDecl) -> str:
-        """Return what stands behind the name of an input; nothing at a glance."""
-        shown = self.depth.level != "overview" and self.depth.spacious
-        return "" if not shown else OPTIONAL_INPUT if input_.optional or input_.default else REQUIRED_INPUT
+        """Return what stands behind the name of an input; where there is little room, of one that an output has too, alone."""
+        given = {name for name, _ in self.program.root.graph.outputs}
+        if self.depth.level == "overview" or not (self.depth.spacious or input_.name in given):
+            return ""
+        return OPTIONAL_INPUT if input_.optional or input_.default else REQUIRED_INPUT
 
     def head(self, path: str) -> str:
         """Return what a map is called that gives the model's logits, over classes or over the words that it reads; nothing for

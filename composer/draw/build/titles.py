@@ -27,8 +27,8 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.graph.visit import Visit, every_node, walk
 from composer.language.wording import counted
 
-MAX_NAME_WORDS = 3
-"""Words of a name."""
+MAX_NAME_WORDS, MAX_LISTED_WORDS = 3, 6
+"""Words of a name, and of one with commas."""
 OTHER_NAME = re.compile(r"^(?!(?:[Aa]n?|[Tt]he) )(?:.* )?[^\W\d_]+-?[A-Z\d]")
 """What has a word with another capital or a digit, `mBART`, `GPT-2`, `wav2vec 2.0`, `Multilingual T5`, and no article."""
 STACK_SHARE = 1 / 3
@@ -50,21 +50,34 @@ def titles(model: RolledProgram, title: str = "") -> Titles:
 
 def name(recipe: str, doc: str) -> str:
     """Return what a model is called: what its `doc` calls it before the first comma, if that is a name, as of a product or like
-    that of the recipe; else the recipe's, with the capitals of the field.
+    that of the recipe, or before a later comma, if that of the recipe goes on so; else the recipe's, with the capitals of the
+    field.
 
     >>> name("gpt2", "GPT-2 small, decoder-only."), name("dense_block", "A dense block, in which each layer reads all.")
     ('GPT-2 small', 'Dense block')
+    >>> name("show_attend_tell", "Show, Attend and Tell, an LSTM that looks at an image.")
+    'Show, Attend and Tell'
     """
     first = re.split(r"[,:;]|\.$", doc, maxsplit=1)[0].strip()
+    if len(in_letters(first)) < len(in_letters(recipe)):
+        commas = [comma.start() for comma in re.finditer(",", doc)]
+        for said in (doc[:end].strip() for end in commas[1:]):
+            if len(said.split()) <= MAX_LISTED_WORDS and in_letters(said).startswith(in_letters(recipe)):
+                return said
     short_form = re.split(r" (?:as|for|in|of|with) ", first, maxsplit=1)[0]
     if len(first.split()) <= MAX_NAME_WORDS and (resembles(first, recipe) or OTHER_NAME.search(first)):
         return first
     return short_form if len(short_form.split()) <= MAX_NAME_WORDS and resembles(short_form, recipe) else spoken(recipe)
 
 
+def in_letters(words: str) -> str:
+    """Return a name without what is written in several ways: spaces, signs, capitals, and the word before the last of a list."""
+    return re.sub(r"[\W_]|\band\b", "", words.replace("_", " ").lower())
+
+
 def resembles(words: str, recipe: str) -> bool:
     """Return whether words are those of the name of a recipe, or begin with these or the name with them."""
-    plain, own = re.sub(r"[\W_]", "", words).lower(), re.sub(r"[\W_]", "", recipe).lower()
+    plain, own = in_letters(words), in_letters(recipe)
     return words[:1].isupper() and len(plain) > 2 and (plain.startswith(own.rstrip("0123456789")) or own.startswith(plain))
 
 

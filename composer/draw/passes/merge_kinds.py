@@ -23,7 +23,6 @@ from composer.draw.passes.values import (
     of_nested,
     seen_in_all,
     tip_of,
-    turns_of,
 )
 from composer.draw.series import in_order, one_title, shapes_in_order
 
@@ -162,7 +161,7 @@ def _header(groups: Sequence[Group]) -> tuple[str, ...]:
     """Return the header of several frames; of numbers of parameters, the largest."""
     same = len({*(len(group.header) for group in groups)}) == 1
     pieces = zip(*(group.header for group in groups), strict=True) if same else iter([(groups[0].header[0],)])
-    return tuple(each_value(list(dict.fromkeys(alike)), bare=True) for alike in pieces)
+    return tuple(each_value(alike, bare=True) for alike in pieces)
 
 
 def _bare(flow: Flow) -> Flow:
@@ -300,7 +299,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
             for seen in looks
         }
         looks.sort(key=lambda seen: min(each[seen]))  # the most frequent one is no first value
-        facts = all_values(looks, turns_of([each[seen] for seen in looks])) if len(titles) == 1 else (f"{len(looks)} kinds",)
+        facts = all_values(looks, [each[seen] for seen in looks]) if len(titles) == 1 else (f"{len(looks)} kinds",)
         if not sides and any(seen.sides for seen in looks):
             positions = dict.fromkeys(" and ".join(side.words for side in seen.sides) or "no positions" for seen in looks)
             facts = (*facts, " or ".join(positions) if len(positions) <= MAX_ROWS else "positions vary")

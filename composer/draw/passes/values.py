@@ -10,7 +10,7 @@ from blocks.core import BlockIcon, Look
 from composer.cost.units import THOUSANDS
 from composer.draw.about import TIP_SEPARATOR
 from composer.draw.diagram import Group, Leaf, Row
-from composer.draw.series import NUMBER, REPEAT, as_series, listed, one_each, one_number, one_title, template
+from composer.draw.series import NUMBER, REPEAT, as_series, listed, of_passes, one_each, one_number, one_title, template
 
 EACH = re.compile(r"up to \d\S*( [KMBTPE])?|\d\S*( [KMBTPE])? each")
 """How many parameters a pass has."""
@@ -35,19 +35,20 @@ def tip_of(items: Sequence[Leaf | Group], passes: Sequence[Sequence[int]]) -> st
     if len({*map(len, split)}) != 1:
         return of_each([item.about.tip for item in items])
     pieces = zip(*split, strict=True)
-    return TIP_SEPARATOR.join(one_title(alike, passes) or each_value(list(dict.fromkeys(alike))) for alike in pieces)
+    return TIP_SEPARATOR.join(one_title(alike, passes) or each_value(alike, passes) for alike in pieces)
 
 
-def each_value(said: Sequence[str], *, bare: bool = False) -> str:
-    """Return all that is said of one thing in several passes; of numbers of parameters that passes have, the largest, and of many
-    others with units, how many there are. Where it is `bare`, any number is one of parameters.
+def each_value(facts: Sequence[str], passes: Sequence[Sequence[int]] = (), *, bare: bool = False) -> str:
+    """Return all that is said of one thing in several kinds of passes; of numbers of parameters that passes have, the largest,
+    and of many others with units, how many there are. Where it is `bare`, any number is one of parameters.
     """
+    said = list(dict.fromkeys(facts))
     if len(said) > 1 and all(EACH.fullmatch(one) or (bare and OWN.fullmatch(one)) for one in said):
         return f"up to {max((one.removeprefix('up to ').removesuffix(' each') for one in said), key=_counted)}"
     if one_number(said) is None:
         return of_each(said)
     if not said[0].endswith((" parameter", " parameters")):
-        return listed(said)
+        return of_passes(facts, passes)
     return of_each(said) if len(said) <= MAX_ROWS else f"{len(said)} kinds by parameters"
 
 
@@ -84,16 +85,17 @@ def completed(looks: Sequence[Look]) -> list[Look]:
     return [replace(look, facts=(*look.facts, *usual(look))) for look in looks]
 
 
-def all_values(looks: Sequence[Look], turns: int = 1) -> tuple[str, ...]:
-    """Return what all kinds say, and of the rest what the first and the last say; a number that differs with all its values, and
-    how often it takes these in turn.
+def all_values(looks: Sequence[Look], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:
+    """Return what all kinds say, each of some passes, and of the rest what the first and the last say; a number that differs with
+    all its values, and how often it takes these in turn.
     """
     first, last = looks[0].facts, looks[-1].facts
     by_template = [{template(fact): fact for fact in seen.facts} for seen in looks]
     if all(len(one) == len(first) and one.keys() == by_template[0].keys() for one in by_template):
-        alike = [tuple(dict.fromkeys(one[said] for one in by_template)) for said in by_template[0]]
+        turns = turns_of(passes)
         again = "" if turns == 1 else ", twice" if turns == 2 else f", {turns} times"
-        told = (one[0] if len(one) == 1 else listed(one) + (again if len(one) == len(looks) else "") for one in alike)
+        alike = [[one[said] for one in by_template] for said in by_template[0]]
+        told = (listed(one) + again if again and len({*one}) == len(one) else of_passes(one, passes) for one in alike)
         return (*told,) or (f"{len(looks)} kinds",)
     if all(len(seen.facts) == len(first) for seen in looks):
         said = (tuple(dict.fromkeys(alike)) for alike in zip(*(seen.facts for seen in looks), strict=True))
