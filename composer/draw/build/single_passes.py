@@ -4,7 +4,7 @@ their sizes and are told by few words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from composer.draw.build.closed_groups import holds_layers
@@ -18,7 +18,7 @@ from composer.graph.visit import Fold, Inside, every_node
 MAX_PASSES = 5
 """Passes of a repeat that may be boxes above each other: more are longer than the frame that tells what they have in common."""
 MIN_READ = 2
-"""Passes before the last one that others read: of a single one, a wire leads out of the frame."""
+"""Passes before the last one that others read: of a single one of alike passes, a wire leads out of the frame."""
 MAX_UNLIKE = 4
 """Passes that all differ in their sizes, and are boxes above each other: of more, a list of sizes says what they have in common.
 """
@@ -45,7 +45,7 @@ def drawn_apart(graph: TypedGraph, kept: Callable[[str], bool], known: Collectio
         if repeat is not None and reader.partition("(")[0] != ref.node:
             index = len(repeat.passes) - 1 if ref.index is None else ref.index
             readers[ref.node].setdefault(index, set()).add(reader)
-    apart = {*known} | {name for name, read in readers.items() if _read_one_by_one(read, len(repeats[name].passes) - 1)}
+    apart = {*known} | {name for name, read in readers.items() if _read_one_by_one(read, repeats[name].passes)}
     return frozenset(apart | {name for name, node in repeats.items() if any(_different(node, other) for other in apart)})
 
 
@@ -59,10 +59,11 @@ def _reads(graph: TypedGraph) -> Iterator[tuple[str, Ref]]:
             yield from ((node.name, ref) for wire in wires_of(node.node) for ref in wire.refs)
 
 
-def _read_one_by_one(readers: Mapping[int, set[str]], last: int) -> bool:
-    """Return whether several passes before the last one are read, each by others."""
-    before = [frozenset(names) for index, names in readers.items() if index != last]
-    return len(before) >= MIN_READ and len({*before}) == len(before)
+def _read_one_by_one(readers: Mapping[int, set[str]], passes: Sequence[TypedGraph]) -> bool:
+    """Return whether passes before the last one are read, each by others: several, or one where all differ in their sizes."""
+    before = [frozenset(names) for index, names in readers.items() if index != len(passes) - 1]
+    several = len(before) >= MIN_READ and len({*before}) == len(before)
+    return several or (len(before) == 1 and _differ_in_sizes(passes) and all(map(_told_in_words, passes)))
 
 
 def _different(node: TypedRepeat, other: str) -> bool:

@@ -30,6 +30,8 @@ from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.values import seen_in_all
 from composer.draw.style.line_breaks import ONE_LINE
 
+MAX_ROW_LETTERS = 72
+"""Letters of a row of such a box: it has room for a bottleneck with its stride and its shortcut."""
 MAX_KINDS = 4
 """Kinds of passes that the box of a repeat tells one by one."""
 LAYERS: frozenset[Hue] = frozenset(["attn", "cross", "rec", "moe"])
@@ -149,11 +151,11 @@ def told_apart(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> list[R
         if (chain := in_chain(words, passes, flows)) and in_one_line(MAX_LETTERS)(chain):
             return []
         rows = rows_of(with_series(words, passes), passes)
-        if rows and max(len(row.share) for row in rows) <= MAX_LETTERS:
+        if rows and max(len(row.share) for row in rows) <= MAX_ROW_LETTERS:
             return rows
     shares = [len(f"{share}: ") for share in shares_of(passes)]
     whole = zip(with_series(words, passes), shares, strict=False)  # there may be no words
-    rooms = [(said, in_one_line(MAX_LETTERS - share)) for said, share in whole]
+    rooms = [(said, in_one_line(MAX_ROW_LETTERS - share)) for said, share in whole]
     return rows_of([said if said and fits(said) else cut(said, fits) for said, fits in rooms], passes)
 
 
