@@ -128,17 +128,17 @@ def cut(told: tuple[str, ...], fits: HasRoom) -> tuple[str, ...]:
 
 def nested(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]] = ()) -> tuple[str, ...]:
     """Return a box with what is in it as one block of another box, from the fullest form to its title alone; one around a single
-    block that has the name of that, `conv norm` around a `conv`, is that block.
+    block that has the name of that, `conv norm` around a `conv`, is that block, and one of another name is that where there is no
+    room for both.
     """
     every = [briefs(flow) for flow in flows]
     inner = {one.forms: one for own in every for one in own if one.weight == MAIN}
+    only: Brief | None = None
     if len(inner) == 1 and all(sum(one.weight == MAIN for one in own) == 1 for own in every):
         (only,) = inner.values()
-        if (
-            only.times == 1
-            and only.forms[-1].split()[0].lower() in title.lower().split()
-            and all(behind_skip(flow) is None for flow in flows)
-        ):
+        if only.times > 1 or any(behind_skip(flow) is not None for flow in flows):
+            only = None
+        elif only.forms[-1].split()[0].lower() in title.lower().split():
             return with_activation(only, every)
     found = []
     for room in ROOMS:
@@ -149,7 +149,7 @@ def nested(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]] = 
         named = len(told) > 1 and all(TIMES.sub("", said) in blocks for said in told)
         if (named or any(map(str.isdigit, "".join(told)))) and not told[-1].startswith(MORE) and computes(flows):
             found.append(f"{title} ({' · '.join(told).replace(' · ', ', ')})")
-    return tuple(dict.fromkeys((*found, title)))
+    return tuple(dict.fromkeys((*found, *(only.forms if only and REPEAT.match(title) is None else ()), title)))
 
 
 def with_activation(one: Brief, every: Sequence[Sequence[Brief]]) -> tuple[str, ...]:

@@ -351,7 +351,7 @@ def test_closed_box_says_that_its_input_goes_around_it() -> None:
     model = Model(recipe.program)
     whole = recipe.draw("overview").svg()
     assert not [*lies(read(whole), model)]
-    for there, planted in (("1 + gain)", "1 + gain) + skip"), ("shortcut 1 × 1", "shortcut 1 × 1 + skip")):
+    for there, planted in (("1 + gain)", "1 + gain) + skip"), ("shortcut 1 × 1 (8 → 8)", "shortcut 1 × 1 (8 → 8) + skip")):
         assert there in whole
         assert [*lies(read(whole.replace(there, planted)), model)], planted
 
@@ -724,3 +724,40 @@ def test_header_of_a_narrow_frame_is_broken_between_words() -> None:
     room = typography.width("Reward", "header") + 4
     assert header_lines(("Reward model", "86.6 K"), room, typography) == ["Reward", "model", "86.6 K"]
     assert header_lines(("Reward model", "86.6 K"), 200, typography) == ["Reward model · 86.6 K"]
+
+
+IN_TURN = """recipe: in_turn
+inputs: {image: "float[batch, 64, row, column]"}
+blocks:
+  dbl:
+    doc: A convolution with batch norm and leaky ReLU.
+    params: {out: 8, kernel: 3}
+    inputs: {x: "float[batch, channels, row, column]"}
+    graph:
+      conv: {type: conv2d, out: out, kernel_size: kernel, padding: kernel // 2}
+      norm: batchnorm2d
+      relu: {type: leaky_relu, slope: 0.1}
+  five:
+    doc: Five convolutions, narrow and wide in turn.
+    inputs: {x: "float[batch, channels, row, column]"}
+    graph:
+      a: {type: dbl, out: 32, kernel: 1}
+      b: {type: dbl, out: 64}
+      c: {type: dbl, out: 32, kernel: 1}
+      d: {type: dbl, out: 64}
+      e: {type: dbl, out: 32, kernel: 1}
+graph:
+  first: five
+  layers:
+    repeat: 2
+    graph:
+      narrow: {type: dbl, out: 32, kernel: 1}
+      wide: {type: dbl, out: 32}
+      sum: {type: add, in: [wide, input]}
+"""
+
+
+def test_blocks_around_one_map_are_that_map_where_several_are_told() -> None:
+    """`5 × Dbl` would say that all are alike."""
+    said = " ".join(lines(IN_TURN, "first"))
+    assert said.count("conv 1 × 1") == 3 and said.count("conv 3 × 3") == 2 and "× Dbl" not in said

@@ -138,8 +138,9 @@ def test_what_is_not_so_of_one_pass_is_found(there: str, planted: str) -> None:
     [("in: stages(1)", "in: stages"), ("in: stages(1)", "in: stages(0)"), ("repeat: 3", "repeat: 6")],
 )
 def test_other_repeats_stay_frames(old: str, new: str) -> None:
-    """Where one pass before the last is read, by one or by several, and where there are many passes."""
-    scene = composer.load(SIDES.replace(old, new)).draw().scene
+    """Where one pass of alike ones before the last is read, by one or by several, and where there are many passes."""
+    alike = SIDES.replace("8 * 2 ** stage", "8").replace("2 + stage", "2")
+    scene = composer.load(alike.replace(old, new)).draw().scene
     assert not any(box.about.path == "stages.0" for box in scene.boxes)
 
 
@@ -274,7 +275,10 @@ def test_stages_whose_layers_are_closed_are_a_box_each() -> None:
     assert not recipe.draw().scene.details
     (detail,) = recipe.draw(details=["stages"]).scene.details
     assert detail.texts[0].text == "Stage" and detail.about.path == "stages"
-    assert [frame.about.path for frame in composer.load(SIDES.replace("stages(0)", "stages")).draw().scene.frames] == [
+    assert [
+        frame.about.path
+        for frame in composer.load(SIDES.replace("stages(0)", "stages").replace("stages(1)", "stages")).draw().scene.frames
+    ] == [
         "stages",
         "stages.layers",
     ]
@@ -284,7 +288,7 @@ def test_stages_whose_layers_are_closed_are_a_box_each() -> None:
     "there, planted",
     [
         ("first: conv 3 × 3, stride 2", "first: conv 3 × 3, stride 4"),
-        (" + shortcut 1 × 1", " + skip"),
+        (" + shortcut 1 × 1, stride 2", " + skip"),
         ("last: 2 × conv 3 × 3", "last: 3 × conv 3 × 3"),
     ],
 )
@@ -292,7 +296,7 @@ def test_a_stage_tells_its_layers_in_rows(there: str, planted: str) -> None:
     """Where a line has no room for the kinds of them; a wrong one is found."""
     recipe = composer.load(PAPERS / "centernet.yaml")
     assert words(recipe.draw().scene)["stages.1"][-2:] == [
-        "first: conv 3 × 3, stride 2 · conv 3 × 3 + shortcut 1 × 1",
+        "first: conv 3 × 3, stride 2 · conv 3 × 3 + shortcut 1 × 1, stride 2",
         "last: 2 × conv 3 × 3 + skip",
     ]
     svg, model = recipe.draw().svg(), Model(recipe.program)
@@ -305,3 +309,25 @@ def test_a_page_opens_all_passes_where_one_is_clicked() -> None:
     views = {view.key: view for view in all_views(composer.load(WIDTHS).draw())}
     assert {views["block"].opens[f"layers.{index}"] for index in range(3)} == {"block+layers"}
     assert views["block+layers"].closes["layers"] == "block"
+
+
+EARLY = """recipe: early
+inputs: {x: "float[batch, 8]"}
+graph:
+  stages:
+    repeat: 3
+    as: stage
+    graph:
+      layers: {repeat: 2, graph: {map: {type: linear, out: 8 * 2 ** WIDER}, act: relu}}
+  wide: {type: linear, out: 8}
+  low: {type: linear, out: 3, in: stages(0)}
+  all: {type: concat, axis: -1, in: [wide, low]}
+outputs: {y: all}
+"""
+
+
+@pytest.mark.parametrize(("wider", "apart"), [("stage", True), ("0", False)])
+def test_single_early_pass_that_is_read_has_a_wire_where_all_differ_in_their_sizes(wider: str, apart: bool) -> None:
+    """Of alike ones, a frame says what they have in common."""
+    scene = composer.load(EARLY.replace("WIDER", wider)).draw().scene
+    assert any(wire.source == "stages.0" and wire.target == "low" for wire in scene.wires) == apart

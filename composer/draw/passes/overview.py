@@ -31,7 +31,7 @@ from composer.draw.passes.values import seen_in_all
 from composer.draw.style.line_breaks import ONE_LINE
 
 MAX_ROW_LETTERS = 72
-"""Letters of a row of such a box: it has room for a bottleneck with its stride and its shortcut."""
+"""Letters of a row of such a box where it tells more so: it has room for a bottleneck with its stride and its shortcut."""
 MAX_KINDS = 4
 """Kinds of passes that the box of a repeat tells one by one."""
 LAYERS: frozenset[Hue] = frozenset(["attn", "cross", "rec", "moe"])
@@ -147,15 +147,19 @@ def told_apart(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> list[R
         return []
     flows, passes = by_first_pass(flows, passes)
     words: Sequence[tuple[str, ...]] = []
+    wide: list[Row] = []
     for words in ever_shorter(flows):
         if (chain := in_chain(words, passes, flows)) and in_one_line(MAX_LETTERS)(chain):
             return []
         rows = rows_of(with_series(words, passes), passes)
-        if rows and max(len(row.share) for row in rows) <= MAX_ROW_LETTERS:
-            return rows
+        longest = max((len(row.share) for row in rows), default=0)
+        if rows and longest <= MAX_LETTERS:
+            return wide if len(wide) == len(rows) else rows
+        if longest <= MAX_ROW_LETTERS:
+            wide = wide or rows
     shares = [len(f"{share}: ") for share in shares_of(passes)]
     whole = zip(with_series(words, passes), shares, strict=False)  # there may be no words
-    rooms = [(said, in_one_line(MAX_ROW_LETTERS - share)) for said, share in whole]
+    rooms = [(said, in_one_line(MAX_LETTERS - share)) for said, share in whole]
     return rows_of([said if said and fits(said) else cut(said, fits) for said, fits in rooms], passes)
 
 
