@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from blocks.core import AxesRef, AxisRef, Block, BlockError, BlockView, Look, Sizes, torch
 from blocks.primitives.axes import axes_in_words, axis_in_words, axis_index, axis_indices, changed
@@ -16,6 +16,8 @@ class Reduction(Block):
     axis: AxesRef
     """The axis to remove: its name, or `last`; or a list of several, `[height, width]`, in any order."""
 
+    pools: ClassVar[bool] = False
+    """Whether a closed box around it tells it, as it does pooling."""
     is_primitive = True
     inputs = {"x": "number[...]"}
     outputs = {"y": "number[...]"}
@@ -35,9 +37,10 @@ class Reduction(Block):
         return tuple(sizes["..."][dim].size for dim in _several(sizes["dim"]))
 
     def look(self, view: BlockView) -> Look:
-        return Look(
-            self.called().removesuffix(" along an axis"), (f"over {axes_in_words(_several(self.axis), view.axes)}",), "merge"
-        )
+        title = self.called().removesuffix(" along an axis")
+        over = f"over {axes_in_words(_several(self.axis), view.axes)}"
+        operation = (f"{title.lower()} {over}", title.lower()) if self.pools else ()
+        return Look(title, (over,), "merge", operation=operation)
 
 
 class OfOneAxis(Reduction):
@@ -82,6 +85,7 @@ graph: {y: {type: mean, axis: time, in: x}}
 class Max(Reduction, kind="max"):
     """Maximum along an axis: `y = maxᵢ xᵢ`; equal maxima share the gradient."""
 
+    pools: ClassVar[bool] = True
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph: {y: {type: max, axis: time, in: x}}
@@ -96,6 +100,7 @@ class Min(Reduction, kind="min"):
     """Minimum along an axis: `y = minᵢ xᵢ`; equal minima share the gradient."""
 
     title = "Minimum"
+    pools: ClassVar[bool] = True
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph: {y: {type: min, axis: last, in: x}}

@@ -761,3 +761,16 @@ def test_blocks_around_one_map_are_that_map_where_several_are_told() -> None:
     """`5 × Dbl` would say that all are alike."""
     said = " ".join(lines(IN_TURN, "first"))
     assert said.count("conv 1 × 1") == 3 and said.count("conv 3 × 3") == 2 and "× Dbl" not in said
+
+
+def test_maximum_over_an_axis_is_told_beside_a_map() -> None:
+    """As pooling is."""
+    text = """recipe: letters
+inputs: {word: "float[batch, letter, 8]"}
+blocks:
+  of_word:
+    inputs: {x: "float[batch, letter, dim]"}
+    graph: {conv: {type: linear, out: 16}, relu: relu, most: {type: max, axis: letter}}
+graph: {first: of_word, head: {type: linear, out: 4}}
+"""
+    assert lines(text, "first")[1] == "Linear 8 → 16 · ReLU · max over letter"
