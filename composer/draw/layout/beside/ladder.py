@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from composer.draw.diagram import Flow, Leaf, Sink
+from composer.draw.diagram import Flow, Leaf, Sink, output_of
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Point
 from composer.draw.layout.beside.levels import APART, ROW_GAP, Levels
@@ -17,9 +17,9 @@ from composer.draw.layout.column import column
 from composer.draw.layout.fragment import Fragment, areas
 from composer.draw.layout.outgoing_edges import mark_at, room, sink_at
 from composer.draw.layout.spine import LayoutOptions
-from composer.draw.passes.ladder import Ladder, Rung
+from composer.draw.passes.ladder import Drop, Ladder, Rung
 from composer.draw.paths import is_output
-from composer.draw.scene import Box, Dot
+from composer.draw.scene import RADIUS, Box, Dot
 
 HANG = 20.0
 """From the wire of a row up to what stands above it: a shape is written at the wire."""
@@ -36,10 +36,12 @@ CLEAR = 24.0
 
 
 def ladder_fragment(ladder: Ladder, width: float, options: LayoutOptions) -> Fragment | None:
-    """Return all of a ladder, counted from its left border; boxes of the trunk have the width. None where levels do not stand
-    above each other in their order, or a box above a column of heads would be narrower than the wires into it.
+    """Return all of a ladder, counted from its left border; boxes of the trunk have the width. None where levels do not leave
+    the trunk above each other in their order, or a box above a column of heads would be narrower than the wires into it.
     """
     rows = _Rows(ladder, width, options)
+    if any(output_of(rows.trunk[path]) not in rows.found.taps for path in rows.taps):
+        return None
     heights = [rows.height_of(path) for path in rows.taps]
     if heights != sorted(heights, reverse=True):
         return None
@@ -60,6 +62,7 @@ class _Rows(Levels):
         super().__init__(ladder.trunk, [rung.tap for rung in ladder.rungs], edges, width, options, narrow=False)
         self.above = [self.column_above(part) for part in ladder.meetings]
         self.meetings = [next(iter(part.by_path)) for part in ladder.meetings]
+        self.join = next((rung.columns[rung.line.index(rung.drop.join)] for rung in self.rungs if rung.drop), 0)
         self.ends: dict[str, tuple[str, Point]] = {rung.last: (rung.tap, (0.0, 0.0)) for rung in self.rungs}
         self.sinks = [sink for sink in self.flow.sinks if sink.edges[0].source.path in self.ends]
 
@@ -113,13 +116,19 @@ class _Rows(Levels):
         for lower, upper in pairwise(self.rungs):
             above, below = dict(self.heights(lower)), dict(self.depths(upper))
             least = max(high + below.get(place, UNDER) for place, high in above.items()) + ROW_GAP
-            if self.leads_down(upper, lower):
-                least = max(least, above["line", 0] + below["line", 0] + DOWN)
+            if lower.drop:
+                leaves, ends = self.leaves(lower.drop), above["line", self.join] + below.get(("line", self.join), 0.0)
+                least = max(least, ends + (self.way_down(leaves) if leaves else DOWN))
             self.part(upper.tap, lower.tap, least)
 
-    def leads_down(self, upper: Rung, lower: Rung) -> bool:
-        """Return whether the first block of a level reads that of the next one."""
-        return bool(upper.line and lower.line) and (upper.line[0], lower.line[0]) in self.edges
+    def leaves(self, drop: Drop) -> list[Leaf]:
+        """Return the blocks on the way down to a level."""
+        return [*map(self.leaf, drop.blocks)]
+
+    def half(self, path: str) -> float:
+        """Return how far above and below the wire of a row one of its blocks reaches."""
+        leaf = self.leaf(path)
+        return RADIUS if leaf.look.sign else self.high(leaf) / 2
 
     def heights(self, rung: Rung) -> Iterator[tuple[tuple[str, int], float]]:
         """Yield how far above its wire each part of a row reaches, by the column that it stands in."""
@@ -150,24 +159,30 @@ class _Rows(Levels):
         left, gap = self.found.left + self.found.right, APART
         self.tell_end()
         before = {rung.tap: (rung.tap, (self.found.left, self.height_of(rung.tap))) for rung in self.rungs}
-        for at in range(max(len(rung.line) for rung in self.rungs)):
-            there = {rung.tap: self.leaf(rung.line[at]) for rung in self.rungs if at < len(rung.line)}
-            left, wide = left + gap, self.wide([*there.values()])
+        for at in range(max([0, *(place + 1 for rung in self.rungs for place in rung.columns)])):
+            there = {rung.tap: self.leaf(rung.line[rung.columns.index(at)]) for rung in self.rungs if at in rung.columns}
+            drops = [leaf for rung in self.rungs if rung.drop and at == self.join for leaf in self.leaves(rung.drop)]
+            boxes, signs = ([leaf for leaf in there.values() if bool(leaf.look.sign) is signed] for signed in (False, True))
+            left, wide = left + gap, max(self.wide([*boxes, *drops]), 2 * RADIUS)
             for tap, leaf in there.items():
-                before[tap] = self.box(leaf, left, wide, self.height_of(tap), before[tap])
+                place = self.sign if leaf.look.sign else self.box
+                before[tap] = place(leaf, left, wide, self.height_of(tap), before[tap])
             for lower, upper in pairwise(self.rungs):
-                if not at and self.leads_down(upper, lower):
-                    self.lead_down(upper, lower, left + wide / 2)
-            left, gap = left + wide, self.gap([*there.values()])
+                if lower.drop and at == self.join:
+                    self.drop(lower.drop, upper, self.height_of(lower.tap), left + wide / 2, self.wide(drops))
+            left, gap = left + wide, max(self.gap(boxes), self.gap(signs, wide / 2 - RADIUS))
         self.ends = {rung.last: before[rung.tap] for rung in self.rungs}
         return left + gap
 
-    def lead_down(self, upper: Rung, lower: Rung, x: float) -> None:
-        """Draw the wire from the first block of a level to that of the next."""
-        source, target = self.leaf(upper.line[0]), self.leaf(lower.line[0])
-        start = self.height_of(upper.tap) + self.high(source) / 2
-        end = self.height_of(lower.tap) - self.high(target) / 2
-        self.wire(source.about.path, target.about.path, ((x, start), (x, end)))
+    def drop(self, drop: Drop, upper: Rung, low: float, x: float, wide: float) -> None:
+        """Place what leads down to a level at a height: from a block above, or from the wire that passes there."""
+        y = self.height_of(upper.tap)
+        if self.join in upper.columns:
+            start = y + self.half(drop.source)
+        else:
+            start = y
+            self.found.pieces.dots.append(Dot(x, y))
+        self.lead_down((drop.source, ((x, start),)), self.leaves(drop), drop.join, low - self.half(drop.join), wide)
 
     def hang(self, leaf: Leaf, source: str, x: float, wide: float, y: float) -> tuple[str, Point]:
         """Place a box above the wire of a row; return it as what the next one reads."""

@@ -13,15 +13,17 @@ from composer.draw.layout.ends.shapes import BESIDE
 from composer.draw.layout.fragment import Fragment, areas, shift, stretch
 from composer.draw.layout.lanes import style_of
 from composer.draw.layout.spine import LayoutOptions
-from composer.draw.layout.stations import block
+from composer.draw.layout.stations import block, circle
 from composer.draw.paths import is_output, lies_in
-from composer.draw.scene import Box, Frame, MergeCircle, WirePath
+from composer.draw.scene import RADIUS, Box, Frame, MergeCircle, WirePath
 from composer.draw.series import is_series
 
 APART, ROW_GAP = 28.0, 16.0
 """From column to column, with a wire and its arrowhead; and between boxes of two levels."""
 BESIDE_LABEL = 24.0
 """What a wire is longer than the text above it: an arrowhead, and free space at both ends."""
+FIRST_DROP, DROP, LABELED_DROP = 15.0, 20.0, 28.0
+"""Down from a circle to a box, from a box to what is below it, and where the shape is written between, as in a column."""
 MIN_END_WIDTH = 64.0
 """Of the box of an output."""
 
@@ -67,6 +69,14 @@ class Levels:
         """Return what is written at the wire from a block."""
         return " · ".join(filter(None, (leaf.shape if self.options.shapes and not is_series(leaf.shape) else "", leaf.after)))
 
+    def below(self, leaf: Leaf) -> float:
+        """Return how far below a block the next thing is."""
+        return LABELED_DROP if self.label(leaf) else DROP
+
+    def way_down(self, leaves: Sequence[Leaf]) -> float:
+        """Return the least length of a way down from a level to the next, through blocks."""
+        return FIRST_DROP + sum(self.high(leaf) + self.below(leaf) for leaf in leaves)
+
     def wide(self, leaves: Sequence[Leaf]) -> float:
         """Return the width of boxes above each other."""
         least = MIN_END_WIDTH if all(is_output(leaf.about.path) for leaf in leaves) else MIN_COLUMN_WIDTH
@@ -90,6 +100,15 @@ class Levels:
             self.found.pieces.texts.append(Text(left + wide + 8, y - 6, label, "shape", "start", self.options.typography.scale))
         return leaf.about.path, (left + wide, y)
 
+    def sign(self, leaf: Leaf, left: float, wide: float, y: float, before: tuple[str, Point]) -> tuple[str, Point]:
+        """Place a circle in the middle of a column with the wire into it; return it as what the next one reads."""
+        x = left + wide / 2
+        self.put(circle(leaf, self.options.typography), x, y + RADIUS)
+        self.wire(before[0], leaf.about.path, (before[1], (x - RADIUS, y)))
+        if label := self.label(leaf):
+            self.found.pieces.texts.append(Text(x + RADIUS + 6, y - 6, label, "shape", "start", self.options.typography.scale))
+        return leaf.about.path, (x + RADIUS, y)
+
     def tell_end(self) -> None:
         """Write at the wire from the last block of the trunk which shape it gives, if that has room up to the first column."""
         end = self.trunk[self.taps[-1]]
@@ -109,6 +128,24 @@ class Levels:
         self.found.pieces.wires.append(
             WirePath(source, target, (*start[:-1], *points), edge.port, style_of(edge), place=edge.place)
         )
+
+    def lead_down(
+        self, before: tuple[str, tuple[Point, ...]], leaves: Sequence[Leaf], target: str, end: float, wide: float
+    ) -> None:
+        """Place what leads down from a level to the next, in the middle between them, with the wires to it and to its end."""
+        source, way = before
+        x, foot = way[-1]
+        spare = end - foot - sum(self.high(leaf) + self.below(leaf) for leaf in leaves)
+        y = foot + (max(FIRST_DROP, spare / 2 + FIRST_DROP / 2) if leaves else 0)
+        for leaf in leaves:
+            self.put(block(leaf, wide, self.options.typography, narrow=self.narrow), x, y + self.high(leaf))
+            self.wire(source, leaf.about.path, (*way, (x, y)), whole=False)
+            y += self.high(leaf)
+            source, way = leaf.about.path, ((x, y),)
+            if label := self.label(leaf):
+                self.found.pieces.texts.append(Text(x + 8, y + 17, label, "shape", "start", self.options.typography.scale))
+            y += self.below(leaf)
+        self.wire(source, target, (*way, (x, end)), whole=False)
 
     def close(self) -> None:
         """Count all that is placed from the left border."""

@@ -8,16 +8,12 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from composer.draw.diagram import Flow, Leaf
-from composer.draw.geometry import Point, Text
+from composer.draw.geometry import Point
 from composer.draw.layout.beside.levels import APART, ROW_GAP, Levels
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.spine import LayoutOptions
-from composer.draw.layout.stations import block, circle
 from composer.draw.passes.pyramid import Pyramid
 from composer.draw.scene import RADIUS, Dot
-
-FIRST_DROP, DROP, LABELED_DROP = 15.0, 20.0, 28.0
-"""Down from a circle to a box, from a box to what is below it, and where the shape is written between, as in a column."""
 
 
 def pyramid_fragment(pyramid: Pyramid, width: float, options: LayoutOptions) -> Fragment | None:
@@ -46,11 +42,7 @@ class _Rows(Levels):
         """Return the least distance from a level to the next."""
         rows = [leaf for line in (*self.rungs, *self.ends) for leaf in line]
         high = max(map(self.high, rows)) + ROW_GAP
-        return max(high, 2 * RADIUS + FIRST_DROP + sum(self.high(leaf) + self.below(leaf) for leaf in drop[:-1]))
-
-    def below(self, leaf: Leaf) -> float:
-        """Return how far below a block the next thing is."""
-        return LABELED_DROP if self.label(leaf) else DROP
+        return max(high, 2 * RADIUS + self.way_down(drop[:-1]))
 
     def place(self) -> None:
         """Place all rows, and what leads down from each to the next."""
@@ -67,13 +59,7 @@ class _Rows(Levels):
             for leaf in rung:
                 before = self.box(leaf, left, wide, y, before)
             if end is not None:
-                self.put(circle(end, self.options.typography), middle, y + RADIUS)
-                self.wire(before[0], end.about.path, (before[1], (middle - RADIUS, y)))
-                levels.append((end, (middle + RADIUS, y)))
-                if label := self.label(end):
-                    self.found.pieces.texts.append(
-                        Text(middle + RADIUS + 6, y - 6, label, "shape", "start", self.options.typography.scale)
-                    )
+                levels.append((end, self.sign(end, middle, 0.0, y, before)[1]))
             else:
                 levels.append((rung[0], before[1]))
         beside = RADIUS + self.gap([end for end in sums if end is not None])
@@ -103,18 +89,7 @@ class _Rows(Levels):
             way = ((x, start[1]),)
         else:
             way = (start, (x, start[1]))
-        foot = way[-1][1]
-        spare = end - foot - sum(self.high(leaf) + self.below(leaf) for leaf in leaves)
-        y = foot + (max(FIRST_DROP, spare / 2 + FIRST_DROP / 2) if leaves else 0)
-        for leaf in leaves:
-            self.put(block(leaf, self.drop_width, self.options.typography, narrow=True), x, y + self.high(leaf))
-            self.wire(source, leaf.about.path, (*way, (x, y)))
-            y += self.high(leaf)
-            source, way = leaf.about.path, ((x, y),)
-            if label := self.label(leaf):
-                self.found.pieces.texts.append(Text(x + 8, y + 17, label, "shape", "start", self.options.typography.scale))
-            y += self.below(leaf)
-        self.wire(source, lower.about.path, (*way, (x, end)))
+        self.lead_down((source, way), leaves, lower.about.path, end, self.drop_width)
 
     @property
     def drop_width(self) -> float:
