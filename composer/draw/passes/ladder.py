@@ -6,13 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from composer.draw.diagram import Flow, Leaf
-from composer.draw.edges import DiagramEdge
+from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.heads import output_leaf
 from composer.draw.passes.pyramid import wires_between
 from composer.draw.paths import belongs, is_output
 
 MIN_LEVELS = 3
 """Values of the trunk from which on its readers are levels of a ladder."""
+MAX_BLOCKS = 80
+"""Blocks of a ladder: more have no room on a page."""
 MAX_LINE = 3
 """Blocks in line from the trunk to where a level ends or parts: more are no level, but a trunk."""
 MAX_DROP = 2
@@ -76,7 +78,7 @@ def split_ladder(flow: Flow) -> Ladder | None:
     After:  a(x) b(a) c(b) / p(a) / q(b) / r(c) / m n(m)
     """
     reads, readers = wires_between(flow)
-    if not any(len(edges) >= MIN_LEVELS for edges in reads.values()):
+    if len(reads) > MAX_BLOCKS or not any(len(edges) >= MIN_LEVELS for edges in reads.values()):
         return None
     trunks = dict.fromkeys(frozenset(_ancestors(path, reads)) for path in reads if not is_output(path))
     found = [ladder for trunk in trunks if (ladder := _Parts(flow, trunk, reads, readers).ladder()) is not None]
@@ -140,7 +142,7 @@ class _Parts:
         found: dict[str, int] = {}
         for path in (one for one in self.reads if one in self.beside):
             read = [self.level_of(edge.source.path, found) for edge in self.reads[path]]
-            if None in read or len(read) > 2 or len({*read}) < len(read):
+            if None in read or not 1 <= len(read) <= 2 or len({*read}) < len(read):
                 return {}
             found[path] = min(level for level in read if level is not None)
         return found
@@ -227,6 +229,7 @@ class _Parts:
         signs = any(isinstance(one, Leaf) and one.look.sign for one in alone)
         into = [e for e in self.flow.edges if e.target in self.beside or e.target in self.meetings]
         plain = all(e.upward and not (e.source.port or e.partial or e.shape_only or e.trains) for e in into)
+        plain = plain and all(e.source.path in self.reads for e in into)
         first = all(e.main and not e.second_stream for e in into if len(self.reads[e.target]) == 1)
         return plain and first and not signs and all(sink.leaf for sink in self.flow.sinks)
 
@@ -240,8 +243,12 @@ class _Parts:
         """Return whether blocks, and all in them, read only each other, but for where levels meet."""
         whole = self.flow.only(part)
         held = {*part, *(edge.target for edge in whole.all_edges())}
-        read = (e for e in whole.all_edges() if not e.source.reference and e.target not in self.meetings)
-        return all(belongs(e.source.path, held) for e in read)
+        wires = (e for e in whole.all_edges() if not e.source.reference and e.target not in self.meetings)
+        return all(belongs(e.source.path, held) or self.is_outside(e.source) for e in wires)
+
+    def is_outside(self, source: DiagramSource) -> bool:
+        """Return whether a value is an input of the model that has no box."""
+        return source.is_model_input and source.path not in self.reads
 
 
 def _in_columns(rungs: Sequence[Rung]) -> list[Rung]:
