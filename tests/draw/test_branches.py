@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
+
 from composer.draw.diagram import Branches, Flow
 from composer.draw.edges import DiagramSource, FrameInput, NodeOutput
 from composer.draw.passes.branches import MAX_BESIDE_BRANCH, MAX_BRANCHES, group_branches
+from composer.draw.passes.ladder import split_ladder
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.pyramid import split_pyramid
 from tests.draw.flows import flow
@@ -105,3 +108,44 @@ def test_sums_with_values_of_a_trunk_in_reverse_order_are_a_pyramid() -> None:
     assert split_pyramid(flow(*trunk, "p: b", "s: p, top", "q: c", "t: q, s", "end: top")) is None
     assert split_pyramid(flow(*trunk, "p: c", "s: p, top", "q: b", "t: q, s", "end: top", "more: t, p")) is None
     assert split_pyramid(flow(*trunk, "p: c", "s: p, top", "q: b", "o: q", "t: o, s", "end: top")) is None
+
+
+TRUNK, SIDES = ("a: x", "b: a", "c: b"), ("p: a", "q: b", "r: c")
+
+
+def test_values_of_a_trunk_that_are_read_beside_it_and_meet_are_a_ladder() -> None:
+    """The trunk ends where the levels are alike, though the last one would be a part of it, too."""
+    found = split_ladder(flow(*TRUNK, *SIDES, "m: p, q, r", "n: m"))
+    assert found is not None
+    assert paths(found.trunk) == ["a", "b", "c"]
+    assert [(rung.tap, rung.line) for rung in found.rungs] == [("a", ("p",)), ("b", ("q",)), ("c", ("r",))]
+    assert [paths(part) for part in found.meetings] == [["m", "n"]]
+
+
+def test_levels_of_a_ladder_part_in_heads_and_read_the_level_above() -> None:
+    """By one block or by several; what is read twice there stands in one column with where it ends."""
+    down = ("r: c", "up: r", "q0: b", "q: q0, up", "p0: a", "p: p0, q")
+    heads = (f"{head}{level}: {level}" for head in "hk" for level in "pqr")
+    found = split_ladder(flow(*TRUNK, *down, *heads, "m: hr, hp, hq", "n: kp, kq, kr"))
+    assert found is not None
+    assert [rung.heads for rung in found.rungs] == [("hp", "kp"), ("hq", "kq"), ("hr", "kr")]
+    assert [rung.line for rung in found.rungs] == [("p0", "p"), ("q0", "q"), ("r",)]
+    assert [rung.drop for rung in found.rungs] == [("q", (), "p"), ("r", ("up",), "q"), None]
+    assert [rung.columns for rung in found.rungs] == [(0, 1), (0, 1), (0,)]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        ("m: a, b, c",),  # nothing beside the trunk
+        (*SIDES, "m: p, q, r, a"),  # it meets what the trunk gives
+        (*SIDES, "m: p, q, r, x"),  # and what comes from elsewhere
+        (*SIDES, "m: p, q, r", "n: m, p"),  # a level goes around the meeting
+        ("p: a", "q: b, p", "r: c", "m: p, q, r"),  # a level reads the one below
+        (*SIDES, "s: r, p", "m: s, q, r"),  # what leads down passes a level
+        ("p: a", "q: b", "m: p, q, c"),  # too few
+    ],
+)
+def test_other_ways_beside_a_trunk_are_no_ladder(rest: tuple[str, ...]) -> None:
+    """What is drawn of them is as before."""
+    assert split_ladder(flow(*TRUNK, *rest)) is None

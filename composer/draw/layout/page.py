@@ -9,6 +9,7 @@ from composer.draw.diagram import Flow, Group, Item, Leaf, Titles
 from composer.draw.edges import DiagramEdge, InnerOutput, Origin, PassOutput
 from composer.draw.geometry import Text
 from composer.draw.layout.beside.choice import clearest, once
+from composer.draw.layout.beside.ladder import ladder_fragment
 from composer.draw.layout.beside.pyramid import pyramid_fragment
 from composer.draw.layout.beside.u_shape import u_on_page
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
@@ -22,6 +23,7 @@ from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
 from composer.draw.passes.alternatives import name_in_alternatives, name_once
 from composer.draw.passes.heads import output_leaf, with_end_boxes
 from composer.draw.passes.inner_outputs import join_passes, lead_out_of_frames
+from composer.draw.passes.ladder import split_ladder
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.order import sort_topologically
 from composer.draw.passes.passages import open_passages
@@ -101,8 +103,7 @@ def body(
             raise NoColumnEnd(break_after[0], ())
         return u
     if len(columns) == 1 and not break_after:
-        pyramid = split_pyramid(sort_topologically(with_end_boxes(columns[0])))
-        rows = pyramid_fragment(pyramid, TWO_COLUMNS_WIDTH, options) if pyramid else None
+        rows = in_rows(sort_topologically(with_end_boxes(columns[0])), options)
         if rows is not None:
             return rows
     laid: list[Fragment] = []
@@ -141,6 +142,18 @@ def body(
     if len(laid) > 1:
         whole = clearest(whole, ends, opens, options)
     return whole
+
+
+def in_rows(flow: Flow, options: LayoutOptions) -> Fragment | None:
+    """Return a flow, in order, that is a trunk with a row for each of several values of it; none for any other."""
+    pyramid, ladder = split_pyramid(flow), split_ladder(flow)
+    if pyramid is not None:
+        return pyramid_fragment(pyramid, TWO_COLUMNS_WIDTH, options)
+    if ladder is None:
+        return None
+    leaves = (leaf for leaf in ladder.trunk.leaves() if isinstance(leaf, Leaf))
+    width = max([TWO_COLUMNS_WIDTH, *(needed(leaf, options.typography) for leaf in leaves)])
+    return ladder_fragment(ladder, min(width, MAX_BOX_WIDTH), options)
 
 
 def with_broken_frame(flow: Flow, whole: Fragment, high: float, lay: Callable[[tuple[str, float]], Fragment]) -> Fragment:

@@ -15,6 +15,7 @@ from composer.draw.passes.branches import group_branches
 from composer.draw.passes.heads import group_heads, group_led_out, split_aside
 from composer.draw.passes.inner_outputs import join_passes, lead_out_of_frames
 from composer.draw.passes.irregular import group_irregular_subgraphs
+from composer.draw.passes.ladder import split_ladder
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.order import sort_topologically, split_u
@@ -36,6 +37,7 @@ PASSES: tuple[Callable[..., object], ...] = (
     split_u,
     lift_skip_blocks,
     split_pyramid,
+    split_ladder,
     split_aside,
     split_side_inputs,
     sort_topologically,
@@ -44,7 +46,7 @@ PASSES: tuple[Callable[..., object], ...] = (
     group_led_out,
     group_heads,
 )
-"""In the order in which they run: the first two while a diagram is built, the next nine for a page, and the rest for each of its
+"""In the order in which they run: the first two while a diagram is built, the next ten for a page, and the rest for each of its
 columns, frames and branches. Before the last one, a column is sorted once more; before all for a page, `name_numbers` and
 `stand_by_readers` move what recurrences start with into frames, which a line of text does not show. No loop runs them, since they
 differ in what they are given: some make one flow of several, others several of one.

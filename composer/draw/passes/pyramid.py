@@ -32,7 +32,7 @@ def split_pyramid(flow: Flow) -> Pyramid | None:
     Before: a(x) b(a) c(b) p(c) q(b) r(q p) s(a) t(s r) u(p) v(r) w(t)
     After:  a(x) b(a) c(b) / p(c) / q(b) / s(a) / r(q p) / t(s r) / u(p) / v(r) / w(t)
     """
-    reads, readers = _wires(flow)
+    reads, readers = wires_between(flow)
     sums = [path for path in reads if len(reads[path]) == 2]
     first = len(sums) - 1
     while first > 0 and _reads_by_a_line(sums[first], sums[first - 1], reads):
@@ -74,12 +74,12 @@ def _split_at(
     order = [path for path in reads if path in trunk]
     nested = sorted(set(taps), key=order.index, reverse=True) == taps if set(taps) <= trunk else False
     short = max(map(len, rungs)) == 1 and max(map(len, ends)) <= MAX_ASIDE
-    if not (nested and short and sorted(parts) == sorted(reads) and _plain(flow, {*parts} - trunk)):
+    if not (nested and short and sorted(parts) == sorted(reads) and are_plain(flow, {*parts} - trunk)):
         return None
     return Pyramid(flow.only(trunk), *(tuple(map(flow.only, lines)) for lines in (rungs, drops, ends)))
 
 
-def _wires(flow: Flow) -> tuple[dict[str, list[DiagramEdge]], dict[str, list[str]]]:
+def wires_between(flow: Flow) -> tuple[dict[str, list[DiagramEdge]], dict[str, list[str]]]:
     """Return the wires between items into each, and the readers of each."""
     reads: dict[str, list[DiagramEdge]] = {item.about.path: [] for item in flow.items}
     readers: dict[str, list[str]] = {path: [] for path in reads}
@@ -144,7 +144,7 @@ def _end(level: str, own: Collection[str], readers: Mapping[str, Sequence[str]])
     return found
 
 
-def _plain(flow: Flow, paths: Collection[str]) -> bool:
+def are_plain(flow: Flow, paths: Collection[str]) -> bool:
     """Return whether some items are blocks that read nothing but the stream, and give no output that has no box."""
     items = [flow.by_path[path] for path in paths]
     if not all(isinstance(item, Leaf) and not item.rows and not item.look.sides and not item.model_input for item in items):
