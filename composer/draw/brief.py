@@ -430,7 +430,7 @@ def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:
     if not all(own):
         return by_path
     forms = [[by_path[path].forms for path in branch] for branch in own]
-    around = shortcut_of(forms) if part.sign == "+" else None
+    around = shortcut_of(forms) if part.sign == "+" and part.forked else None
     if around is not None:
         (shortcut,), last = own[around], own[1 - around][-1]
         both = replace(by_path[last], forms=with_shortcut(by_path[last].forms, by_path[shortcut].forms))

@@ -84,7 +84,7 @@ class Details:
         return better if self.is_smaller(better, scene) else scene
 
     def is_smaller(self, scene: Scene, other: Scene) -> bool:
-        """Return whether a drawing is so much smaller than another one that a reader sees it, and no larger than it for a page."""
+        """Return whether a drawing is so much smaller than another one that a reader sees it, and no larger for a page."""
         less = scene.width * scene.height < WORTH_MOVING * other.width * other.height
         return less and self.size(scene.width, scene.height) <= self.size(other.width, other.height)
 
