@@ -357,18 +357,18 @@ def briefs(flow: Flow) -> list[Brief]:
     told = zip(found, leaves, strict=True)
     in_order = sorted(told, key=lambda pair: is_held(pair[0], pair[1], reads))  # tables and the like behind what computes
     by_path = {leaf.about.path: one for one, leaf in in_order if " · " not in one.forms[-1]}  # a formula reads as several blocks
-    by_path = by_numbers(by_path)
+    by_path = by_numbers(by_path, {leaf.about.path: leaf.look.title for leaf in leaves if isinstance(leaf, Leaf)})
     if exchanges(flow):
         return by_kind(with_groups(flow, with_repeats(flow, by_path)).values())
     return [*structured(flow, with_repeats(flow, by_path)).values()]
 
 
-def by_numbers(by_path: dict[str, Brief]) -> dict[str, Brief]:
+def by_numbers(by_path: dict[str, Brief], titles: Mapping[str, str]) -> dict[str, Brief]:
     """Return blocks by their paths, in place of formulas inside of a box that are long together the numbers that they call by a
-    name, once.
+    name, once; given how the formulas are written.
     """
     naming = {path: one for path, one in by_path.items() if one.numbers and one.weight == BETWEEN}
-    if sum(len(one.forms[0]) for one in naming.values()) <= MAX_FORMULAS:
+    if sum(len(titles[path]) for path in naming) <= MAX_FORMULAS:
         return by_path
     first, *others = naming
     numbers = dict.fromkeys(number for one in naming.values() for number in one.numbers)
