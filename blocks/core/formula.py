@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -70,3 +71,17 @@ def subtrees(tree: FormulaTree) -> Iterator[FormulaTree]:
         for argument in tree.arguments:
             yield from subtrees(argument)
     yield tree
+
+
+def without_ones(text: str) -> str:
+    """Return a formula as it is drawn once its numbers are known, without what divides by one.
+
+    Args:
+        text: The formula.
+
+    Examples:
+        >>> from blocks.core.formula import without_ones
+        >>> without_ones("i / 1 + p"), without_ones("i / 16 + p / 1.5")
+        ('i + p', 'i / 16 + p / 1.5')
+    """
+    return re.sub(r" / 1(?![\w.])", "", text)

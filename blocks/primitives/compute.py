@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import UNIT_BUFFER, Block, BlockView, Cost, Formula, InputAxes, Look, Sizes, Tensor, grouped
+from blocks.core.formula import without_ones
 from blocks.formulas.dtypes import TypedFormula, typed_formula
 from blocks.formulas.expressions import expression, reads_model_dtype
 from blocks.primitives.axes import changed
@@ -74,6 +75,7 @@ graph: {y: {compute: x * sigmoid(gate)}}
             tight = written.replace(" · ", "·")
             for name, number in self.formula.named_numbers:
                 tight = re.sub(rf"\b{re.escape(name)}\b", _number(number), tight)
+            tight = without_ones(tight)
             return Look(written, numbers, "merge", formula=tight if len(tight) <= MAX_IN_BRIEF else "")
         told = with_short_names(written, WIDEST_BELOW) or begun(written, WIDEST_BELOW)
         room = len(" · ".join((told, *numbers))) <= WIDEST_BELOW  # else, what the recipe calls them must do

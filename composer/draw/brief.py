@@ -36,6 +36,8 @@ MOVES, NORMS, BETWEEN, MAPS, OPERATIONS, MAIN = range(-1, 5)
 """How much blocks matter for what a box is."""
 MAX_TURN, MAX_TURN_LETTERS = 4, 44
 """Blocks of what a box counts as one that comes several times, and letters of these, which no line breaks."""
+MAX_FORMULAS = 46
+"""Letters of formulas with numbers that have names: longer ones are told by these, which tell a block from others of its kind."""
 MAX_MAPS = 4
 """Maps that are told beside operations, where there is no room for all that stands between them."""
 HasRoom: TypeAlias = Callable[[Sequence[str]], bool]
@@ -65,6 +67,8 @@ class Brief:
     """The activation behind it, where it stands for a box around both; or dropout."""
     behind: bool = False
     """Whether it comes behind the sum at the end of a skip connection."""
+    numbers: tuple[str, ...] = ()
+    """What a formula calls numbers by name, with these: `shrink 2`."""
 
     @property
     def kind(self) -> str:
@@ -353,9 +357,23 @@ def briefs(flow: Flow) -> list[Brief]:
     told = zip(found, leaves, strict=True)
     in_order = sorted(told, key=lambda pair: is_held(pair[0], pair[1], reads))  # tables and the like behind what computes
     by_path = {leaf.about.path: one for one, leaf in in_order if " · " not in one.forms[-1]}  # a formula reads as several blocks
+    by_path = by_numbers(by_path, {leaf.about.path: leaf.look.title for leaf in leaves if isinstance(leaf, Leaf)})
     if exchanges(flow):
         return by_kind(with_groups(flow, with_repeats(flow, by_path)).values())
     return [*structured(flow, with_repeats(flow, by_path)).values()]
+
+
+def by_numbers(by_path: dict[str, Brief], titles: Mapping[str, str]) -> dict[str, Brief]:
+    """Return blocks by their paths, in place of formulas inside of a box that are long together the numbers that they call by a
+    name, once; given how the formulas are written.
+    """
+    naming = {path: one for path, one in by_path.items() if one.numbers and one.weight == BETWEEN}
+    if sum(len(titles[path]) for path in naming) <= MAX_FORMULAS:
+        return by_path
+    first, *others = naming
+    numbers = dict.fromkeys(number for one in naming.values() for number in one.numbers)
+    told = Brief((", ".join(numbers),), OPERATIONS)
+    return {path: told if path == first else one for path, one in by_path.items() if path not in others}
 
 
 def by_kind(blocks: Iterable[Brief]) -> list[Brief]:
@@ -430,7 +448,7 @@ def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:
     if not all(own):
         return by_path
     forms = [[by_path[path].forms for path in branch] for branch in own]
-    around = shortcut_of(forms) if part.sign == "+" else None
+    around = shortcut_of(forms) if part.sign == "+" and part.forked else None
     if around is not None:
         (shortcut,), last = own[around], own[1 - around][-1]
         both = replace(by_path[last], forms=with_shortcut(by_path[last].forms, by_path[shortcut].forms))
@@ -462,7 +480,8 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
     if look.operation or look.formula:
         kept = reads and not PADDING.search(look.formula)
         weight = OPERATIONS if look.operation or gives else BETWEEN if kept else MOVES
-        return Brief(look.operation or (look.formula,), weight, sides)
+        named = tuple(fact.replace(" = ", " ") for fact in look.facts if " = " in fact)
+        return Brief(look.operation or (look.formula,), weight, sides, numbers=named)
     if is_activation(look):
         plain = look.title if sum(map(str.isupper, look.title)) > 1 else look.title[:1].lower() + look.title[1:]  # not `ReLU`
         return Brief((plain,), BETWEEN if reads else MOVES, sides, computes=reads)

@@ -17,6 +17,9 @@ MAX_SHARE = 0.5
 WORTH = 1.1
 """Where no closing makes a drawing fit, how many times larger it may stay than with groups closed."""
 
+MANY_USES = 3
+"""Uses of a block from which on it is drawn once, beside the figure, where a page is too large with all of them open."""
+
 
 def repeated_groups(flow: Flow, groups: Sequence[GroupPlace], depth: Depth) -> frozenset[str]:
     """Return the paths of groups that a diagram shows from inside and that are like one before them: a reader has seen these."""
@@ -30,6 +33,16 @@ def repeated_groups(flow: Flow, groups: Sequence[GroupPlace], depth: Depth) -> f
             closed.append(one.path)
         seen.add(one.form)
     return frozenset(closed)
+
+
+def often_open(flow: Flow, groups: Sequence[GroupPlace], depth: Depth) -> list[frozenset[str]]:
+    """Return the paths of all uses of each block of the recipe that a diagram shows from inside so often that once would do."""
+    inside = boxes_inside(flow)
+    found: dict[str, list[str]] = {}
+    for one in groups:
+        if one.block and inside[one.path] > 1:
+            found.setdefault(one.block, []).append(one.path)
+    return [frozenset(paths) for paths in found.values() if len(paths) >= MANY_USES and not any(map(depth.shows, paths))]
 
 
 def partly_closed(flow: Flow, groups: Sequence[GroupPlace], depth: Depth) -> bool:

@@ -22,7 +22,7 @@ from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.group_places import group_places, repeat_places
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.titles import titles
-from composer.draw.closing import closed_to_fit
+from composer.draw.closing import closed_to_fit, partly_closed
 from composer.draw.details.drawn import Details
 from composer.draw.diagram import Flow
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
@@ -295,13 +295,19 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
 
 
 def with_details(made: Details, found: Attempt, details: Sequence[str]) -> tuple[Attempt, Scene]:
-    """Return a drawing with its details: all uses of a block are closed or none, if what this closes has a detail."""
-    alike = found.alike
+    """Return a drawing with its details: all uses of a block are closed or none, if what this closes has a detail; where all were
+    open, if the page is smaller by it.
+    """
+    alike, own = found.alike, None
     if alike is not None:
         scene = made.beside(alike.scene, alike.flow, alike.depth, details)
         if made.tells_all(scene, found.flow):
-            return alike, scene
-    return found, made.beside(found.scene, found.flow, found.depth, details)
+            if partly_closed(found.flow, made.groups(), found.depth):
+                return alike, scene
+            own = made.beside(found.scene, found.flow, found.depth, details)
+            if made.is_smaller(scene, own) and {*made.missing(scene, details)} <= {*made.missing(own, details)}:
+                return alike, scene
+    return found, own or made.beside(found.scene, found.flow, found.depth, details)
 
 
 def shows_details(level: Level, options: Options) -> bool:

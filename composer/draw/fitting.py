@@ -14,6 +14,7 @@ from composer.draw.closing import (
     closed_blocks,
     closing_order,
     fewest_closed,
+    often_open,
     partly_closed,
     repeated_groups,
 )
@@ -207,11 +208,14 @@ def all_or_none(
     over: Callable[[Scene], float],
     limit: float,
 ) -> Attempt | None:
-    """Return a drawing in which all uses of a block are closed or none, as much open as fits; none where it is so already."""
-    if not found.depth.closed or not partly_closed(found.flow, attempts.groups(), found.depth):
+    """Return a drawing in which all uses of a block are closed or none, as much open as fits; none where it is so already, and
+    the page is not too large for many uses of one that stand open.
+    """
+    partly = found.depth.closed and partly_closed(found.flow, attempts.groups(), found.depth)
+    often = [] if partly or over(found.scene) <= 1 else often_open(found.flow, attempts.groups(), found.depth)
+    if not (partly or often):
         return None
     blocks = closed_blocks(attempts.groups(), found.depth).values()
-
     tried: list[Attempt] = []
 
     def at(depth: Depth) -> Attempt:
@@ -221,9 +225,7 @@ def all_or_none(
             tried.append(Attempt(depth, flow, draw(flow)))
         return again or tried[-1]
 
-    best = at(replace(found.depth, closed=found.depth.closed.union(*blocks)))
-    if over(best.scene) > limit:
-        return best
+    best = at(replace(found.depth, closed=found.depth.closed.union(*blocks, *often)))
     closed, opened = best.depth.closed, best.depth.opened
     depths = [replace(less, opened=opened, closed=closed) for less in (whole.depth, *smaller_depths(whole.depth))]
     within_page = ((at(less), 1.0) for less in depths if less.layers and less.nested)

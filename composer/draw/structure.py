@@ -21,17 +21,19 @@ JOINED = {"‖": ("concatenated", "concat"), "+": ("summed",)}
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Chains of blocks from one value to one join."""
+    """Chains of blocks from one value, or each from an input of its own, to one join."""
 
     branches: tuple[tuple[str, ...], ...]
     """The paths of the blocks of each."""
     sign: str
     """That of the join."""
+    forked: bool
+    """Whether they start from one value, around which one of them may be a shortcut."""
 
 
 def parallel_part(flow: Flow) -> Parallel | None:
-    """Return the first branches of a flow, each of at least one block, that fork from one value, which nothing else reads, and
-    meet again; nothing where there are none.
+    """Return the first branches of a flow, each of at least one block, that fork from one value, which nothing else reads, or
+    start from one input of the flow each, and meet; nothing where there are none.
     """
     items = flow.by_path
     if not all(isinstance(item, Leaf) for item in items.values()):
@@ -44,19 +46,21 @@ def parallel_part(flow: Flow) -> Parallel | None:
             reads.setdefault(edge.target, []).append(source)
             readers[source] = readers.get(source, 0) + 1
     for join in joins(items):
-        starts, branches = set(), []
+        starts, branches = list[object](), []
         for end in reads.get(join, ()):
             chain: list[str] = []
             at = end
             while isinstance(at, str) and readers[at] == 1 and len(reads.get(at, ())) == 1:
                 chain.insert(0, at)
                 (at,) = reads[at]
-            starts.add(at)
+            starts.append(at)
             branches.append(tuple(chain))
-        if len(branches) > 1 and len(starts) == 1 and all(branches) and readers[starts.pop()] == len(branches):
+        forked = len({*starts}) == 1 and readers[starts[0]] == len(branches)
+        apart = len({*starts}) == len(branches) and items.keys().isdisjoint(starts)
+        if len(branches) > 1 and all(branches) and (forked or apart):
             leaf = items[join]
             assert isinstance(leaf, Leaf)
-            return Parallel(tuple(branches), leaf.look.sign or "")
+            return Parallel(tuple(branches), leaf.look.sign or "", forked)
     return None
 
 

@@ -774,3 +774,51 @@ blocks:
 graph: {first: of_word, head: {type: linear, out: 4}}
 """
     assert lines(text, "first")[1] == "Linear 8 → 16 · ReLU · max over letter"
+
+
+APART = """recipe: apart
+inputs: {wide: "float[batch, 6, 8, 8]", flow: "float[batch, 2, 8, 8]"}
+blocks:
+  encoder:
+    inputs: {wide: "float[batch, c, h, w]", flow: "float[batch, 2, h, w]"}
+    graph:
+      own: {type: conv2d, out: 9, kernel_size: 1, in: wide}
+      first: {type: conv2d, out: 7, kernel_size: 7, padding: 3, in: flow}
+      second: {type: conv2d, out: 5, kernel_size: 3, padding: 1}
+      both: {type: JOIN, in: [own, second]}
+      mix: {type: conv2d, out: 4, kernel_size: 3, padding: 1}
+      all: {type: concat, axis: -3, in: [mix, flow]}
+  near:
+    params: {shrink: 1}
+    inputs: {x: "float[batch, c, h, w]", other: "float[batch, c, h, w]"}
+    graph:
+      rows: {compute: "max(0, 1 - abs(x / shrink + other))"}
+      columns: {compute: "max(0, 1 - abs(other / shrink + x))"}
+      y: {type: einsum, pattern: "b c h w, b c h w -> b c h w", in: [rows, columns]}
+graph:
+  encoder: {type: encoder, in: {wide: wide, flow: flow}}
+  large: {type: near, in: {x: flow, other: flow}}
+  small: {type: near, shrink: 4, in: {x: flow, other: flow}}
+outputs: {y: encoder, large: large, small: small}
+"""
+
+
+def test_branches_that_start_from_inputs_of_their_own_stand_beside_each_other() -> None:
+    """And none of them is a shortcut."""
+    joined = APART.replace("JOIN", "concat, axis: -3")
+    assert lines(joined, "encoder")[1] == "conv 1 × 1 | conv 7 × 7 → conv 3 × 3, concatenated · conv 3 × 3 (14 → 4)"
+    summed = APART.replace("JOIN", "add").replace("out: 9", "out: 5")
+    assert lines(summed, "encoder")[1] == "conv 1 × 1 | conv 7 × 7 → conv 3 × 3, summed · conv 3 × 3 (5 → 4)"
+
+
+def test_long_formulas_are_told_by_the_numbers_that_they_name() -> None:
+    """Which tell uses of a block apart."""
+    text = APART.replace("JOIN", "concat, axis: -3")
+    assert [lines(text, path)[1].split(" · ")[0] for path in ("large", "small")] == ["shrink 1", "shrink 4"]
+
+
+def test_nothing_is_divided_by_one() -> None:
+    """In a formula whose numbers are known."""
+    short = APART.replace("JOIN", "concat, axis: -3").replace("max(0, 1 - abs(other / shrink + x))", "other + x")
+    assert "max(0, 1 − |x + other|)" in lines(short, "large")[1]
+    assert "max(0, 1 − |x / 4 + other|)" in lines(short, "small")[1]

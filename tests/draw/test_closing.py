@@ -97,6 +97,18 @@ def test_uses_of_a_block_are_closed_all_or_none(tmp_path: Path) -> None:
     assert figure.closed == ()
 
 
+def test_many_uses_of_a_block_are_drawn_once_where_that_makes_a_page_smaller() -> None:
+    """Of RAFT, three encoders take the room that its update needs."""
+    recipe = composer.load(Path(__file__).parent / "papers/raft.yaml")
+    figure = recipe.draw()
+    assert {"encode_first", "encode_second", "context"} <= boxes(figure).keys()
+    assert ("encode_first", "encode_second", "context") in [one.stands_for for one in figure.scene.details]
+    assert "updates" in frames(figure)
+    opened = recipe.draw(details=["updates"])
+    assert {"encode_first", "encode_second", "context"} <= frames(opened)
+    assert figure.scene.width * figure.scene.height < 0.8 * opened.scene.width * opened.scene.height
+
+
 def test_what_a_page_has_no_detail_of_stays_open_once(tmp_path: Path) -> None:
     """No figure is poorer for having all uses of a block closed."""
     more = chain("falnrfalfrnlaafrnfalrrfnlafanrlnffaral")

@@ -36,6 +36,27 @@ graph:
   head: {type: linear, out: 7, in: READ}
 outputs: {y: head}
 """
+STATES = """recipe: states
+inputs: {x: "float[batch, 12]"}
+graph:
+  start: {type: linear, out: 20}
+  no_read: {type: zeros, shape: [12], in: x}
+  no_sum: {type: zeros, shape: [12], in: x}
+  steps:
+    repeat: 4
+    as: step
+    share: true
+    in: {h: start, read: no_read, sum: no_sum}
+    graph:
+      seen: {type: concat, in: [x, read, sum]}
+      cell: {type: linear, out: 20}
+      new_h: {compute: tanh(cell) * h}
+      new_read: {type: linear, out: 12}
+      new_sum: {compute: new_read + sum}
+    outputs: {h: new_h, read: new_read, sum: new_sum}
+  head: {type: linear, out: 7, in: READ}
+outputs: {y: head}
+"""
 
 
 def texts(scene: Scene) -> list[str]:
@@ -105,3 +126,27 @@ def test_parallel_passes_hand_nothing_on() -> None:
     text = HANDED_ON.replace("READ", "total").replace("mix: {type: linear, out: 12}", "mix: {type: linear, out: 12, in: x}")
     text = text.replace("in: [input, mix]", "in: [x, mix]")
     assert not [said for said in texts(composer.load(text).draw().scene) if said.startswith("next")]
+
+
+def backward(scene: Scene) -> set[tuple[str, str]]:
+    """Return which blocks read what which others gave in the step before, by a wire."""
+    return {(wire.source, wire.target) for wire in scene.wires if wire.style == "loop"}
+
+
+@pytest.mark.parametrize("direction", ["up", "right"])
+def test_of_several_states_none_is_the_stream(direction: Direction) -> None:
+    """Each leads back from what gives it, with what it is at first, where nothing around the frame reads the first one."""
+    scene = composer.load(STATES.replace("READ", "steps.sum")).draw(direction=direction).scene
+    read = {("steps.new_h", "steps.new_h"), ("steps.new_read", "steps.seen"), ("steps.new_sum", "steps.new_sum")}
+    assert backward(scene) == read | {("steps.new_sum", "steps.seen")}
+    assert not [said for said in texts(scene) if said.startswith("next")]
+    assert [*overlaps(scene), *borders(scene), *ends(scene), *starts(scene)] == []
+    stream = composer.load(STATES.replace("READ", "steps")).draw(direction=direction).scene
+    assert ("steps.new_h", "steps.new_h") not in backward(stream)
+
+
+def test_each_of_several_zeros_is_told() -> None:
+    """With its place among what is joined."""
+    scene = composer.load(STATES.replace("READ", "steps.sum")).draw().scene
+    zeros = [one.source for one in scene.references if one.text.text == "0 at first" and one.target == "steps.seen"]
+    assert zeros == ["no_read", "no_sum"]

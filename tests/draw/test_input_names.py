@@ -79,7 +79,7 @@ def named(scene: Scene, path: str) -> Iterator[tuple[WirePath, Text]]:
 )
 def test_names_stand_at_the_ends_of_their_wires(paper: str, box: str, names: list[str]) -> None:
     """Each at the wire that comes in as that, with nothing on it."""
-    scene = composer.load(PAPERS / f"{paper}.yaml").draw().scene
+    scene = composer.load(PAPERS / f"{paper}.yaml").draw(details=["none"]).scene
     found = [*named(scene, box)]
     assert sorted(text.text for _, text in found) == names
     assert all(wire.port == text.text.removesuffix(f" {AT_FIRST}") for wire, text in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations, pairwise
 from random import Random
 
@@ -77,11 +78,11 @@ def test_what_two_tasks_share_stands_between_them() -> None:
         assert len({found[path][0] for path in (f"mix_{task}", f"tower_{task}1", f"bend_{task}", f"tower_{task}2")}) == 1
 
 
-def paper(name: str, more: tuple[str, str] = ("", "")) -> Scene:
+def paper(name: str, more: tuple[str, str] = ("", ""), details: Sequence[str] = ("auto",)) -> Scene:
     """Return the drawing of a model of a paper, of which the first text has some more behind it."""
     text = next(path for path in PAPERS if path.stem == name).read_text(encoding="utf-8")
     before, first, after = text.partition(more[0])
-    return composer.load(before + first + more[1] + after if more[0] else text).draw().scene
+    return composer.load(before + first + more[1] + after if more[0] else text).draw(details=details).scene
 
 
 MORE = {"hed": ("axis: -3, in: [", "stages(0), "), "retinanet": ("outputs: {", "first: class3, ")}
@@ -106,7 +107,7 @@ def test_what_taps_a_trunk_stands_in_the_order_of_the_recipe(name: str, row: tup
 
 def test_no_value_goes_around_its_column() -> None:
     """All of a pyramid is read at its left, and leaves it there."""
-    found = paper("raft")
+    found = paper("raft", details=["none"])
     column = middles(found)["level3"][0]
     wires = [wire for wire in found.wires if wire.target == "updates"]
     assert max(x for wire in wires for x, _ in wire.points) == pytest.approx(column)

@@ -347,7 +347,9 @@ class DiagramBuilder:
         count, kinds = len(node.passes), repeats.passes_by_kind(node)
         self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in node.passes if len(graph.nodes) == 1}
         self.mixed |= repeats.mixed(node, kinds, path)
-        stream = "" if self.around else shared_input(node)  # in a repeat, what is carried there comes in from below
+        looped = path in self.handed_on and repeats.carries_several(node)
+        shared = "" if self.around else shared_input(node)  # in a repeat, what is carried there comes in from below
+        stream = NO_STREAM if looped else shared
         self.around.append(path)
         flows, ports = self.flows(node, kinds, values, place, stream)
         self.around.pop()
@@ -370,7 +372,7 @@ class DiagramBuilder:
             frames = tuple(repeats.one_of_each(one.flow) for one in alike)
             cells = tuple(one.kinds for one in alike) if len(alike) > 1 and len(kinds) <= MAX_MAPPED_KINDS else ()
             whole = Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds), parallel=parallel)
-            goes_on = f"next {each_pass(node.name)[0]}" if path in self.handed_on else ""
+            goes_on = f"next {each_pass(node.name)[0]}" if path in self.handed_on and not looped else ""
             out.items.append(replace(whole, shape=self.frame_shape(node), goes_on=goes_on))
         second_streams = set().union(*(flow.second_streams for flow in flows))
         out.edges += repeats.outer_edges(node, values, path, second_streams, stream, all_inputs=closed)
@@ -400,7 +402,7 @@ class DiagramBuilder:
             )
             given = repeats.inputs_of_passes(node, passes, values, place.path, inputs)
             flow, gives = self.flow(node.passes[passes[0]], given, replace(place, all=tuple(below)), stream)
-            flow = replace(flow, outlet=None) if place.path in self.never_alone else flow
+            flow = replace(flow, outlet=None) if place.path in self.never_alone or stream == NO_STREAM else flow
             flows.append(without_parameters(flow) if number and node.node.share is not None else flow)
             for port, ours in gives.items():
                 ports[port] = tuple(dict.fromkeys((*ports.get(port, ()), *ours)))

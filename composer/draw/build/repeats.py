@@ -11,7 +11,7 @@ from composer.cost.units import short
 from composer.draw.build.parallel_passes import read_inside
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.pass_references import consecutive_passes, earlier_pass_source
-from composer.draw.build.value_sources import NodeSources, Sources, edge_into, sources
+from composer.draw.build.value_sources import NO_STREAM, NodeSources, Sources, edge_into, sources
 from composer.draw.build.walks import outside_repeats
 from composer.draw.diagram import Flow, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
@@ -111,6 +111,11 @@ def pass_inputs(node: TypedRepeat) -> PassInputs:
     return PassInputs(growing_inputs(read), carried_inputs(node, read))
 
 
+def carries_several(node: TypedRepeat) -> bool:
+    """Return whether a repeat is a recurrence with several states, of which none is its stream rather than another."""
+    return len(pass_inputs(node).carried) > 1
+
+
 def inputs_of_passes(
     node: TypedRepeat, passes: Sequence[int], values: Mapping[str, NodeSources], path: str, inputs: PassInputs
 ) -> dict[str, Sources]:
@@ -185,14 +190,14 @@ def outer_edges(
     all_inputs: bool,
 ) -> Iterator[DiagramEdge]:
     """Yield the edges of a repeat from outside: of what is carried from pass to pass, or of all that it reads; of parallel
-    passes, of the `stream` that they share.
+    passes, of the `stream` that they share; none of what has no stream.
     """
     inputs = {one.name: one for each in node.passes for one in each.graph.inputs}  # each pass may read something else
-    if stream:  # nothing reads what would be carried
+    if stream not in ("", NO_STREAM):  # nothing reads what would be carried
         read = set().union(*map(read_inside, node.passes))
         inputs = {name: one for name, one in inputs.items() if name in read}
     for index, one in enumerate(inputs.values()):
-        if (index == 0 and (stream or not one.captured)) or all_inputs:
+        if (index == 0 and stream != NO_STREAM and (stream or not one.captured)) or all_inputs:
             refs = [ref for each in node.node.passes for wire in each.wires if wire.port == one.name for ref in wire.refs]
             outside = tuple(dict.fromkeys(ref for ref in refs if ref.node != node.name))
             port = one.name if index else ""

@@ -81,9 +81,12 @@ class Details:
         found = best_spots(taken, page, extents, near, self.with_margin)
         moved = tuple(at_place(one, area) for one, area in zip(scene.details, found, strict=True))
         better = enlarged(replace(alone, details=moved))
-        sizes = [self.size(one.width, one.height) for one in (better, scene)]
-        less = better.width * better.height < WORTH_MOVING * scene.width * scene.height
-        return better if less and sizes[0] <= sizes[1] else scene
+        return better if self.is_smaller(better, scene) else scene
+
+    def is_smaller(self, scene: Scene, other: Scene) -> bool:
+        """Return whether a drawing is so much smaller than another one that a reader sees it, and no larger for a page."""
+        less = scene.width * scene.height < WORTH_MOVING * other.width * other.height
+        return less and self.size(scene.width, scene.height) <= self.size(other.width, other.height)
 
     def with_margin(self, right: float, bottom: float) -> float:
         """Return the size of a page on which everything ends at the right and at the bottom there."""

@@ -49,12 +49,12 @@ def _with_first(group: Group, number: int) -> Group:
 
 def name_once(flow: Flow) -> Flow:
     """Return a flow in which each port of a block reads a name once, in its frames too, also where kinds of passes give values of
-    several shapes.
+    several shapes; but several values that are one number are as many.
     """
     read: dict[object, DiagramEdge] = {}
     for edge in flow.edges:
         source = edge.source
-        said = (source.reference, source.suffix, source.at_first, edge.partial, edge.shape_only)
+        said = (source.number and source.path, source.reference, source.suffix, source.at_first, edge.partial, edge.shape_only)
         read.setdefault((edge.target, edge.port, said) if source.reference else edge, edge)
     return flow.with_edges(read.values()).map_groups(name_once)
 

@@ -290,7 +290,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
     whole = sum(kinds.values())
     titles = list(dict.fromkeys(seen.title for seen in looks))
     one = looks[0]
-    brief = tuple(form for form in map(in_each, zip(*(seen.brief for seen in looks), strict=False)) if form)
+    brief = brief_of_all([seen.brief for seen in looks])
     if patterned := _with_patterns(first, leaves, passes, around) if len(looks) > MAX_ROWS else None:
         return replace(patterned, look=replace(patterned.look, brief=brief))
     if len(looks) > MAX_ROWS:
@@ -327,6 +327,19 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
     causal = any(seen.causal for seen in looks)
     seen = Look(title, common, one.hue, None, *masks, causal, sides, double=one.double, short=one.short, brief=brief)
     return replace(first, look=seen, rows=tuple(rows))
+
+
+def brief_of_all(every: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return what several blocks say in few letters as one, from the fullest form to the shortest; nothing if one says nothing.
+
+    >>> brief_of_all([("conv 3 (8 → 8)", "conv 3"), ("conv 3 (8 → 9), stride 2", "conv 3, stride 2", "conv 3")])
+    ('conv 3',)
+    """
+    if not all(every):
+        return ()
+    most = max(map(len, every))  # one that has a stride has more forms
+    alike = ([forms[min(at, len(forms) - 1)] for forms in every] for at in range(most))
+    return tuple(dict.fromkeys(form for form in map(in_each, alike) if form))
 
 
 def _is_mapped(passes: Sequence[Sequence[int]], around: Sequence[Group]) -> bool:
