@@ -31,13 +31,13 @@ NO_NAMES: Mapping[DiagramEdge, str] = MappingProxyType({})
 
 def names_at_ends(edges: Iterable[DiagramEdge], items: Mapping[str, Item]) -> Mapping[DiagramEdge, str]:
     """Return what a box calls the values that it reads, of all `edges` into it, where they mean different things and the sources
-    of several say something else; but for what a name beside it tells. The sources are among the `items`, as far as they have
-    boxes there.
+    of several say something else; but for what a name beside it tells. A wire back for several states has their names in any
+    case. The sources are among the `items`, as far as they have boxes there.
     """
     given = [*dict.fromkeys(edges)]
     untold = [edge for edge in given if not is_told(edge, items)]
     if len(untold) < MIN_WIRES or len({edge.input for edge in given}) < MIN_WIRES:
-        return NO_NAMES
+        return {edge: said_at_end(edge) for edge in given if edge.back and ", " in edge.input}
     return {edge: said_at_end(edge) for edge in given if edge.input and (edge in untold or not edge.source.reference)}
 
 
