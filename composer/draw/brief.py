@@ -476,6 +476,25 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
     return Brief(told, weight, sides, computes=reads and look.hue not in ("norm", "merge", "io"))
 
 
+def says_no_maps(flows: Sequence[Flow], told: Sequence[str]) -> bool:
+    """Return whether what a box tells are several operations and formulas, and no map or block of the recipe: how it puts values
+    together, which says little of what for.
+    """
+    of_kinds: dict[bool, set[str]] = {True: set(), False: set()}
+    for flow in flows:
+        for one in briefs(flow):
+            of_kinds[one.weight in (MAPS, MAIN)].update(one.forms)
+    own = [said for said in told if said != MORE and said not in tables(flows)]
+    steps = {TIMES.sub("", said) for said in own}
+    return len(own) > 1 and steps <= of_kinds[False] and any(" " in said for said in steps)
+
+
+def tables(flows: Sequence[Flow]) -> set[str]:
+    """Return what is told of the parameters in flows that are read as they are, in each form."""
+    leaves = [item for flow in flows for item in flow.leaves() if isinstance(item, Leaf) and is_parameter(item)]
+    return {form for item in leaves for form in brief_of(item, reads=False).forms}
+
+
 def is_parameter(item: Leaf) -> bool:
     """Return whether a block is nothing but numbers that are learned, of which its name tells more than its title."""
     return item.about.parameters > 0 and item.look.title == "Parameter"

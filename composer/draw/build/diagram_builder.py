@@ -15,6 +15,7 @@ from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import (
     changed_shape,
     first_output,
+    first_sentence,
     first_words,
     holds_layers,
     lone_repeats,
@@ -311,9 +312,10 @@ class DiagramBuilder:
         part = node.node.part if isinstance(node, TypedGroup) else None
         single = place.path.rpartition(".")[0] in self.apart
         room = self.depth.spacious and not self.tapped  # each pass is a box, and so is what reads it
-        doc = first_words(part.__doc__ or "") if part is not None and room else ""
+        doc = (part.__doc__ or "") if part is not None else ""
+        words, sentence = first_words(doc) if room else "", first_sentence(doc)
         told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
-        found = of_group(flows, about, name, params, doc, passes, norms=single)
+        found = of_group(flows, about, name, params, words, passes, norms=single, sentence=sentence)
         return replace(found, name=told, shape=new_shape(node), gives=first_output(node))
 
     def flow(
