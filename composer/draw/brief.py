@@ -476,23 +476,27 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
     return Brief(told, weight, sides, computes=reads and look.hue not in ("norm", "merge", "io"))
 
 
-def says_no_maps(flows: Sequence[Flow], told: Sequence[str]) -> bool:
-    """Return whether what a box tells are several operations and formulas, and no map or block of the recipe: how it puts values
-    together, which says little of what for.
+def beside_sentence(flows: Sequence[Flow], told: Sequence[str]) -> tuple[str, ...] | None:
+    """Return which of the blocks that a box tells of flows it has beside a sentence about what for: one that learns at most, and
+    parameters that are read as they are. None where others are not several operations and formulas, which tell how; beside one
+    that learns, several formulas.
     """
-    of_kinds: dict[bool, set[str]] = {True: set(), False: set()}
-    for flow in flows:
-        for one in briefs(flow):
-            of_kinds[one.weight in (MAPS, MAIN)].update(one.forms)
-    own = [said for said in told if said != MORE and said not in tables(flows)]
-    steps = {TIMES.sub("", said) for said in own}
-    return len(own) > 1 and steps <= of_kinds[False] and any(" " in said for said in steps)
+    leaves = [item for flow in flows for item in flow.leaves() if isinstance(item, Leaf)]
+    tables = {form for item in leaves if is_parameter(item) for form in brief_of(item, reads=False).forms}
+    learn = _forms(item for item in leaves if item.about.parameters and not is_parameter(item))
+    formulas = _forms(item for item in leaves if not item.about.parameters and (item.look.formula or item.closed))
+    steps = formulas | _forms(item for item in leaves if not item.about.parameters)
+    own = [said for said in told if said != MORE and said not in tables]
+    forms = [TIMES.sub("", said) for said in own]
+    maps = [said for said, form in zip(own, forms, strict=True) if form in learn]
+    several = sum(form in (formulas if maps else steps) for form in forms)
+    few = len(maps) <= 1 < several and not any(map(TIMES.match, maps))
+    return tuple(said for said in told if said in (*tables, *maps)) if few and learn | steps >= {*forms} else None
 
 
-def tables(flows: Sequence[Flow]) -> set[str]:
-    """Return what is told of the parameters in flows that are read as they are, in each form."""
-    leaves = [item for flow in flows for item in flow.leaves() if isinstance(item, Leaf) and is_parameter(item)]
-    return {form for item in leaves for form in brief_of(item, reads=False).forms}
+def _forms(leaves: Iterable[Leaf]) -> set[str]:
+    """Return what is told of blocks, in each form."""
+    return {form for item in leaves for form in brief_of(item, reads=True).forms}
 
 
 def is_parameter(item: Leaf) -> bool:

@@ -13,6 +13,7 @@ from composer.draw.about import About
 from composer.draw.brief import (
     MAX_LETTERS,
     MORE,
+    beside_sentence,
     by_first_pass,
     computes,
     cut,
@@ -23,8 +24,6 @@ from composer.draw.brief import (
     in_one_line,
     is_activation,
     nested,
-    says_no_maps,
-    tables,
     with_series,
 )
 from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
@@ -66,9 +65,10 @@ def of_group(
     """
     boxed = any(isinstance(one, Leaf) and one.closed for flow in flows for one in flow.items)  # whose norms are told nowhere
     whole = without_rows(flows, about, title, params, doc, passes, norms=norms and not boxed)
-    if sentence and len(sentence) <= MAX_SENTENCE and not DIGIT.search(sentence) and says_no_maps(flows, whole.look.facts):
-        kept = [one for one in whole.look.facts if one in tables(flows)]
-        return replace(whole, look=replace(whole.look, facts=(sentence, *kept)))
+    if sentence and len(sentence) <= MAX_SENTENCE and not DIGIT.search(sentence):
+        kept = beside_sentence(flows, whole.look.facts)
+        if kept is not None:
+            return replace(whole, look=replace(whole.look, facts=(sentence, *kept)))
     only = only_box(flows)
     if only is not None and only.rows and whole.look.facts == (only.look.title,):  # its rows are too long for a line
         return replace(whole, rows=only.rows)
