@@ -20,13 +20,18 @@ MAX_SIZES = 3
 """Passes whose sizes are all told in a shape."""
 IN_PARENTHESES = re.compile(r"\([^()]*\)")
 """What a function of sizes takes."""
+MAX_WIDTHS = 4
+"""Widths to which a block maps that are all told."""
 MAX_IN_ORDER = 8
 """Passes whose values are listed one by one."""
 
 
 def listed(facts: Sequence[str]) -> str:
     """Return the facts that differ in one number with all its values, `dilation 1, 2, 4`, of many the first ones and the last;
-    others from the first to the last.
+    widths that only grow or shrink, if there are many, and others from the first to the last.
+
+    >>> listed([f"Linear 512 → {width}" for width in (1024, 512, 256, 128, 64)])
+    'Linear 512 → 1024 … 64'
     """
     place = one_number(facts)
     if place is None:
@@ -34,7 +39,15 @@ def listed(facts: Sequence[str]) -> str:
     split = [NUMBER.split(fact) for fact in facts]
     values = [parts[place] for parts in split]
     said = values if len(values) <= MAX_FIELD_VALUES else [*values[:3], f"… {values[-1]}"]
+    if len(values) > MAX_WIDTHS and split[0][place - 1].endswith("→ ") and _in_a_row(values):
+        said = [f"{values[0]} … {values[-1]}"]
     return "".join([*split[0][:place], ", ".join(said), *split[0][place + 1 :]])
+
+
+def _in_a_row(values: Sequence[str]) -> bool:
+    """Return whether numbers only grow or only shrink."""
+    numbers = [float(value.replace("\u00a0", "")) for value in values]
+    return numbers in (sorted(numbers), sorted(numbers, reverse=True))
 
 
 def one_each(count: int) -> list[tuple[int]]:
