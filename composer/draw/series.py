@@ -116,11 +116,13 @@ def squared(shape: str) -> str:
 
     >>> squared("B × 512 … 16 × 8 … 1024 × 8 … 1024")
     'B × 512 … 16 × 8² … 1024²'
+    >>> squared("512 … 16")
+    '512 … 16'
     """
-    *axes, high, wide = shape.split(TIMES)
+    *axes, high, wide = ("", "", *shape.split(TIMES))
     if high != wide or not is_series(high) or template(high).strip("#…, "):
         return shape
-    return TIMES.join([*axes, NUMBER.sub(r"\1²", high)])
+    return TIMES.join([*axes[2:], NUMBER.sub(r"\1²", high)])
 
 
 def as_series(facts: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
