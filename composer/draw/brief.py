@@ -484,14 +484,15 @@ def beside_sentence(flows: Sequence[Flow], told: Sequence[str]) -> tuple[str, ..
     leaves = [item for flow in flows for item in flow.leaves() if isinstance(item, Leaf)]
     tables = {form for item in leaves if is_parameter(item) for form in brief_of(item, reads=False).forms}
     learn = _forms(item for item in leaves if item.about.parameters and not is_parameter(item))
-    formulas = _forms(item for item in leaves if not item.about.parameters and (item.look.formula or item.closed))
-    steps = formulas | _forms(item for item in leaves if not item.about.parameters)
+    free = [item for item in leaves if not item.about.parameters]
+    formulas = _forms(item for item in free if item.look.formula or item.closed)
+    steps = formulas | _forms(item for item in free if item.look.operation)
     own = [said for said in told if said != MORE and said not in tables]
     forms = [TIMES.sub("", said) for said in own]
     maps = [said for said, form in zip(own, forms, strict=True) if form in learn]
     several = sum(form in (formulas if maps else steps) for form in forms)
     few = len(maps) <= 1 < several and not any(map(TIMES.match, maps))
-    return tuple(said for said in told if said in (*tables, *maps)) if few and learn | steps >= {*forms} else None
+    return tuple(said for said in told if said in (*tables, *maps)) if few and learn | _forms(free) >= {*forms} else None
 
 
 def _forms(leaves: Iterable[Leaf]) -> set[str]:
