@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from blocks.core import UNIT_BUFFER, Block, BlockView, Cost, Formula, InputAxes, Look, Sizes, Tensor, grouped
-from blocks.core.formula import without_ones
+from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, without_ones
 from blocks.formulas.dtypes import TypedFormula, typed_formula
 from blocks.formulas.expressions import expression, reads_model_dtype
 from blocks.primitives.axes import changed
@@ -71,15 +71,33 @@ graph: {y: {compute: x * sigmoid(gate)}}
         axes = dict(zip(self.formula.names, (frozenset(one.split()) for one in self.axes), strict=False))
         written = as_printed(with_outer_products(self.formula.text, axes))
         numbers = tuple(f"{name} = {_number(number)}" for name, number in self.formula.named_numbers)
+        zeros = "0" if is_zero(self.formula.tree, self.formula.numbers) else ""
         if len(written) <= WIDEST:
             tight = written.replace(" · ", "·")
             for name, number in self.formula.named_numbers:
                 tight = re.sub(rf"\b{re.escape(name)}\b", _number(number), tight)
             tight = without_ones(tight)
-            return Look(written, numbers, "merge", formula=tight if len(tight) <= MAX_IN_BRIEF else "")
+            return Look(written, numbers, "merge", number=zeros, formula=tight if len(tight) <= MAX_IN_BRIEF else "")
         told = with_short_names(written, WIDEST_BELOW) or begun(written, WIDEST_BELOW)
         room = len(" · ".join((told, *numbers))) <= WIDEST_BELOW  # else, what the recipe calls them must do
-        return Look(view.name, (told, *numbers) if room else (told,), "merge")
+        return Look(view.name, (told, *numbers) if room else (told,), "merge", number=zeros)
+
+
+def is_zero(tree: FormulaTree, numbers: Sequence[float]) -> bool:
+    """Return whether all that a formula gives is zero, as far as signs tell: it multiplies by the number 0.
+
+    >>> is_zero(AppliedFunction("*", (KnownNumber(0), KnownNumber(1))), [0, 2]), is_zero(KnownNumber(1), [0, 2])
+    (True, False)
+    """
+    match tree:
+        case KnownNumber(index=index):
+            return numbers[index] == 0
+        case AppliedFunction(function="*", arguments=arguments):
+            return any(is_zero(one, numbers) for one in arguments)
+        case AppliedFunction(function="+" | "-" | "negative", arguments=arguments):
+            return all(is_zero(one, numbers) for one in arguments)
+        case _:
+            return False
 
 
 def with_outer_products(formula: str, axes: Mapping[str, frozenset[str]]) -> str:

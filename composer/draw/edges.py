@@ -8,6 +8,8 @@ from typing import ClassVar, TypeAlias
 
 REQUIRED_INPUT, OPTIONAL_INPUT = " (input)", " (optional input)"
 """What stands behind the name of an input of the model where no wire leads from it."""
+SEVERAL = ", "
+"""Between the names of values that come in as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ def grouped(edges: Iterable[DiagramEdge], key: Callable[[DiagramEdge], str]) -> 
 def joined_inputs(edges: Sequence[DiagramEdge]) -> str:
     """Return what a target calls values that come in as one; nothing where it has no name for one of them."""
     names = dict.fromkeys(edge.input for edge in edges)
-    return "" if "" in names else ", ".join(names)
+    return "" if "" in names else SEVERAL.join(names)
 
 
 def joined_places(edges: Iterable[DiagramEdge]) -> str:

@@ -20,21 +20,28 @@ MAX_SIZES = 3
 """Passes whose sizes are all told in a shape."""
 IN_PARENTHESES = re.compile(r"\([^()]*\)")
 """What a function of sizes takes."""
+MAX_WIDTHS = 4
+"""Widths to which a block maps that are all told."""
 MAX_IN_ORDER = 8
 """Passes whose values are listed one by one."""
 
 
 def listed(facts: Sequence[str]) -> str:
-    """Return the facts that differ in one number with all its values, `dilation 1, 2, 4`; of many the first ones and the last if
-    they grow or shrink, else the greatest, since the last one that differs need not be that of the last pass; others from the
-    first to the last.
+    """Return the facts that differ in one number with all its values, `dilation 1, 2, 4`; of many widths that only grow or shrink
+    the first and the last, of many others the first ones and the last if they do, else the greatest, since the last one that
+    differs need not be that of the last pass; facts that differ in more from the first to the last.
+
+    >>> listed([f"Linear 512 → {width}" for width in (1024, 512, 256, 128, 64)])
+    'Linear 512 → 1024 … 64'
     """
     place = one_number(facts)
     if place is None:
         return from_first_to_last(facts[0], facts[-1])
     split = [NUMBER.split(fact) for fact in facts]
     values = [parts[place] for parts in split]
-    if len(values) <= MAX_FIELD_VALUES:
+    if len(values) > MAX_WIDTHS and split[0][place - 1].endswith("→ ") and is_monotonic(values):
+        said = f"{values[0]} … {values[-1]}"
+    elif len(values) <= MAX_FIELD_VALUES:
         said = ", ".join(values)
     elif is_monotonic(values):
         said = first_and_last(values)
@@ -154,11 +161,13 @@ def squared(shape: str) -> str:
 
     >>> squared("B × 512 … 16 × 8 … 1024 × 8 … 1024")
     'B × 512 … 16 × 8² … 1024²'
+    >>> squared("512 … 16")
+    '512 … 16'
     """
-    *axes, high, wide = shape.split(TIMES)
+    *axes, high, wide = ("", "", *shape.split(TIMES))
     if high != wide or not is_series(high) or template(high).strip("#…, "):
         return shape
-    return TIMES.join([*axes, NUMBER.sub(r"\1²", high)])
+    return TIMES.join([*axes[2:], NUMBER.sub(r"\1²", high)])
 
 
 def as_series(facts: Sequence[str], passes: Sequence[Sequence[int]]) -> str:

@@ -9,12 +9,15 @@ from copy import copy
 from dataclasses import replace
 from typing import TypeAlias
 
+from blocks.core import Part
 from blocks.primitives.combine import Concat
+from blocks.primitives.compute import Compute
 from blocks.primitives.pointwise import Dropout
 from blocks.primitives.stack_split import Split
 from composer.draw.paths import INPUTS, input_path, is_output, lies_in, output_path, plain
 from composer.draw.scene import Detail, Scene
 from composer.graph.anatomy import wires_of
+from composer.graph.formula_text import formula_text
 from composer.graph.ir import Ref, Wire
 from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.passes.roll_layers.rolled_names import UNCHANGED, RolledNames
@@ -56,6 +59,8 @@ class Readers:
         """Where layers that are written one by one are drawn as one."""
         self.closed = set(closed)
         """Paths of what is drawn as one box, among them groups and repeats."""
+        self.for_zeros: set[str] = set()
+        """What formulas of zero read that are no boxes, with all that is only there for these."""
         self.quiet = quiet
         """Whether a dropout without a box only passes on what it is given."""
         self.pairs: set[tuple[str, str, str]] = set()
@@ -65,10 +70,17 @@ class Readers:
         made = self.graph(typed.root, given, "")
         for name, value in made.items():
             self.pairs |= {(one, output_path(name), "") for one in value}
+        while unread := self.for_zeros - self.shown_or_read():
+            self.for_zeros = {one for one, reader, _ in self.pairs if reader in unread}
+            self.pairs = {pair for pair in self.pairs if pair[1] not in unread}
         self.layers = self.closed & {steps[0] for steps in called.steps.values()}
         """Boxes in which layers stand that are written one by one."""
         self.pairs = {self.outside(*pair) for pair in self.pairs if pair[0] == pair[1] or self.box(pair[0]) != self.box(pair[1])}
         self.blocks = set(map(self.box, self.blocks))
+
+    def shown_or_read(self) -> set[str]:
+        """Return the paths of what is drawn by itself or read."""
+        return (self.shown or set()) | {maker for maker, _, _ in self.pairs}
 
     def box(self, path: str) -> str:
         """Return the path of the box that a node is drawn in."""
@@ -147,6 +159,9 @@ class Readers:
             (whole,) = made
             if undoes(node, self.ends.get(whole)):
                 return dict(zip(("", *node.outputs), (self.joined[whole][0], *self.joined[whole]), strict=True))
+        if self.shown is not None and path not in self.shown and is_zero(node.part):
+            self.for_zeros |= made
+            return {"": frozenset([path])}
         wires = [wire for wire in node.node.wires if self.sizes or wire.port not in node.part.shape_only_inputs]
         self.pairs |= {(one, path, wire.port) for wire in wires for one in self.wire(wire, values)}
         self.blocks.add(path)
@@ -188,6 +203,16 @@ class Readers:
         return ports[port] if port in ports else ports[""]
 
 
+def is_zero(part: Part) -> bool:
+    """Return whether a formula without functions gives zero whatever it reads."""
+    if not isinstance(part, Compute):
+        return False
+    text = formula_text(part.formula, part.formula.names)
+    given = {re.sub(r"\W", "_", name): 0.5 + number for number, name in enumerate(part.formula.names)}
+    signs = re.fullmatch(r"[\w\s.*+()-]+", text) is not None and not re.search(r"\w\(", text)
+    return signs and eval(re.sub(r"(?<=[a-z_])\.", "_", text), {}, given) == 0
+
+
 def undoes(split: TypedBlock, concat: TypedBlock | None) -> bool:
     """Return whether a split takes apart what a concatenation joins, in the same order, along the same axis."""
     if concat is None:
@@ -218,7 +243,8 @@ def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
         if not wire.source or not wire.target:
             continue
         source, target = place(wire.source, known), place(wire.target, known)
-        if source == target and source in known and wire.source != wire.target:
+        before = wire.target == target and wire.style == "far"  # what a step reads of the step before
+        if source == target and source in known and wire.source != wire.target and not before:
             continue  # inside of one block
         passage = f"/{wire.passage}" if wire.passage else ""
         if source in frames:

@@ -822,3 +822,45 @@ def test_nothing_is_divided_by_one() -> None:
     short = APART.replace("JOIN", "concat, axis: -3").replace("max(0, 1 - abs(other / shrink + x))", "other + x")
     assert "max(0, 1 − |x + other|)" in lines(short, "large")[1]
     assert "max(0, 1 − |x / 4 + other|)" in lines(short, "small")[1]
+
+
+LOOKED_UP = """recipe: looked_up
+inputs: {{x: "float[batch, time, 16]"}}
+blocks:
+  nearest:
+    doc: {doc}
+    inputs: {{x: "float[batch, time, width]"}}
+    graph:
+      table: {{type: parameter, shape: [40, width]}}
+{more}      along: {{type: einsum, pattern: "b t c, k c -> b t k", in: [{read}, table]}}
+      index: {{type: argmax, axis: last}}
+      row: {{type: gather, axis: first, in: {{x: table, index: index}}}}
+graph:
+  begin: {{type: linear, out: 12, in: x}}
+  nearest: nearest
+  end: {{type: linear, out: 3}}
+outputs: {{y: end}}
+"""
+SENTENCE = "The row of a table whose direction is nearest to that of what each position brings. Nothing learns here."
+
+
+def test_box_of_operations_alone_says_what_they_are_for() -> None:
+    """In the words of its author, in lines of about the same length, and which tables it has; but not where numbers may differ,
+    or where maps tell more.
+    """
+    usual = LOOKED_UP.format(doc=SENTENCE, read="x", more="")
+    (box,) = (one for one in read(composer.load(usual).draw().svg()).boxes if one.path == "nearest")
+    assert box.lines == [
+        "Nearest",
+        "The row of a table whose direction is",
+        "nearest to that of what each position brings",
+        "table 40 × 12",
+        "480",
+    ]
+    for doc, read_there, more in (
+        ("The nearest of 40 rows.", "x", ""),
+        (SENTENCE.replace("of a table", "of a table that " + "is very long and " * 4), "x", ""),
+        (SENTENCE, "mapped", "      mapped: {type: linear, out: width, in: x}\n"),
+    ):
+        told = lines(LOOKED_UP.format(doc=doc, read=read_there, more=more), "nearest")
+        assert any("inner product" in line for line in told)

@@ -20,7 +20,7 @@ from composer.draw.details.drawn import title_of_box
 from composer.draw.details.placing import GAP, best_spot, best_spots
 from composer.draw.export.formats import NotDrawn
 from composer.draw.figure import Figure
-from composer.draw.fitting import MAX_DETAILS_EXCESS, MAX_TELLING_EXCESS, pages
+from composer.draw.fitting import MAX_TELLING_EXCESS, pages
 from composer.draw.geometry import Area
 from composer.draw.links import LinkGraph
 from composer.draw.paths import plain
@@ -265,7 +265,7 @@ def test_the_block_that_a_model_is_about_may_fill_a_second_page() -> None:
     """One that is far from a chain, which is drawn first; others beside it only where they make the page no larger than that."""
     scene = paper("neural_turing_machine").draw().scene
     assert [one.about.path for one in scene.details] == ["steps.write_head"]
-    assert MAX_DETAILS_EXCESS < pages(scene.width, scene.height) <= MAX_TELLING_EXCESS
+    assert 1.0 < pages(scene.width, scene.height) <= MAX_TELLING_EXCESS
 
 
 def test_the_body_of_a_branch_goes_by_the_name_of_that() -> None:

@@ -1,4 +1,4 @@
-"""What a recurrence starts with: a small box beside the block that reads it at first, or its name."""
+"""What a recurrence starts with: its name beside the block that reads it at first, or a small box."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import composer
 from composer.draw.scene import Box, Scene
 from tests.draw.checks import borders, ends, overlaps, starts
 from tests.draw.read_back import Model, lies, loose, read
+from tests.draw.test_drawings import assert_every_edge
 
 MEMORY = """recipe: memory
 inputs: {signal: "float[batch, time, 8]"}
@@ -29,6 +30,9 @@ graph:
   head: {type: linear, out: 3, in: steps}
 outputs: {logits: head}
 """
+ZEROS = """cut: {{type: slice, axis: last, start: 0, stop: 6, in: signal}}
+  first: {{type: select, axis: time, index: 0, in: cut}}
+  nowhere: {{compute: {formula}}}"""
 TRACKS = """recipe: tracks
 inputs: {signal: "float[batch, 8]", other: "float[batch, 8]"}
 graph:
@@ -59,23 +63,65 @@ def box(scene: Scene, path: str) -> Box:
     return found
 
 
-@pytest.mark.parametrize(("start", "reader"), [("start_h", "cell"), ("start_c", "cell"), ("start_seen", "all")])
-def test_a_start_stands_beside_its_first_reader(scene: Scene, start: str, reader: str) -> None:
-    """In the frame, near the block that reads it, with a wire that does not go around anything."""
-    things = [*scene.boxes, *scene.merges]
-    (frame,) = scene.frames
-    (at,) = (one.area for one in things if one.about.path == f"steps.{reader}")
-    here = box(scene, start).area
-    assert frame.area.left < here.left and here.bottom < frame.area.bottom
-    assert 0 < at.left - here.right < 100
-    assert here.top - 60 < (at.top + at.bottom) / 2 < here.bottom + 60
-    (wire,) = (one for one in scene.wires if one.source == start and one.style != "far")
-    assert len(wire.points) <= 4
+@pytest.mark.parametrize(
+    ("start", "reader", "text"),
+    [("start_h", "cell", "(16, learned)"), ("start_c", "cell", "(16, learned)"), ("start_seen", "all", "(6, learned)")],
+)
+def test_learned_starts_are_no_boxes(scene: Scene, start: str, reader: str, text: str) -> None:
+    """A frame has what each step computes: the block that reads one at first names it, and stands for its parameters."""
+    assert not [one for one in scene.boxes if one.about.path == start]
+    (named,) = (one for one in scene.references if one.source == start)
+    assert (named.target, named.text.text) == (f"steps.{reader}", f"{start} {text} at first")
+    (at,) = (one.about for one in (*scene.boxes, *scene.merges) if one.about.path == f"steps.{reader}")
+    assert start in at.covers and f"starts with {start} (Parameter" in at.description
 
 
-def test_what_reads_it_at_first_says_so(scene: Scene) -> None:
-    """At each wire."""
-    assert sum(text.text == "at first" for text in scene.texts) == 3
+def test_a_second_reader_of_a_start_says_no_shape() -> None:
+    """It is told at the first one."""
+    page = composer.load(MEMORY.replace("place: nowhere}", "place: start_seen}").replace("  nowhere: {", "  #")).draw().scene
+    said = {one.target: one.text.text for one in page.references if one.source == "start_seen"}
+    assert [*said.values()] == ["start_seen (6, learned) at first", *["start_seen at first"] * 2]
+
+
+def test_an_option_that_names_a_start_keeps_its_box() -> None:
+    """Beside the block that reads it first, in the frame."""
+    page = composer.load(MEMORY).draw(highlight=["start_seen"]).scene
+    (frame,) = page.frames
+    assert frame.area.top < box(page, "start_seen").area.top < frame.area.bottom
+    (said,) = (text for text in page.texts if text.text == "at first")
+    assert said.area.top > frame.area.top
+
+
+def test_states_of_one_cell_come_back_as_one(scene: Scene) -> None:
+    """By one wire with the names of both."""
+    into = [wire for wire in scene.wires if wire.source == wire.target == "steps.cell"]
+    assert [(wire.port, wire.style) for wire in into] == [("h, c", "loop")]
+    assert [text.text for text in scene.texts if text.role == "port"] == ["h, c"]
+
+
+@pytest.mark.parametrize(("formula", "told"), [("0 * first", True), ("-(first * 0.0) + 0", True), ("0 + first", False)])
+def test_formulas_of_zero_are_no_boxes(formula: str, told: bool) -> None:
+    """Nor is what these alone read, which has no parameters."""
+    text = MEMORY.replace("nowhere: {type: zeros, shape: [6], in: signal}", ZEROS.format(formula=formula))
+    recipe = composer.load(text)
+    page = recipe.draw().scene
+    boxes = {one.about.path for one in page.boxes}
+    assert (not boxes & {"cut", "first", "nowhere"}) == told
+    assert ("0 at first" in {one.text.text for one in page.references}) == told
+    assert_every_edge("zeros", recipe.program, page)
+
+
+def test_what_zeros_alone_read_stays_where_it_has_parameters() -> None:
+    """A figure shows all that is learned."""
+    text = MEMORY.replace("nowhere: {type: zeros, shape: [6], in: signal}", ZEROS.format(formula="0 * first"))
+    page = (
+        composer.load(
+            text.replace("{type: slice, axis: last, start: 0, stop: 6, in: signal}", "{type: linear, out: 6, in: signal}")
+        )
+        .draw()
+        .scene
+    )
+    assert {"cut", "first", "nowhere"} <= {one.about.path for one in page.boxes}
 
 
 def test_zeros_at_first_are_no_box(scene: Scene) -> None:
@@ -107,7 +153,7 @@ def test_all_that_is_said_holds(scene: Scene) -> None:
     picture = read(recipe.draw().svg())
     assert [*lies(picture, Model(recipe.program)), *loose(picture)] == []
     assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []
-    assert sum(one.about.parameters for one in [*scene.boxes, *scene.frames]) == Model(recipe.program).owned[""]
+    assert sum(one.about.parameters for one in [*scene.boxes, *scene.merges, *scene.frames]) == Model(recipe.program).owned[""]
 
 
 def test_a_stream_that_is_carried_stays_outside() -> None:

@@ -203,7 +203,7 @@ graph:
   both: {type: add, in: [one, other]}
 """
 """Two towers of the same weights: four layers."""
-HEADS = {"raft": ["12 updates"], "stylegan": ["8 resolutions"], "planet": [], "latent_diffusion": []}
+HEADS = {"raft": ["12 updates"], "stylegan": ["8 resolutions"], "planet": [], "latent_diffusion": [], "vq_vae": ["2 + 2 units"]}
 """What the heads of papers count: no stack that is little of the model, and none of which each pass is a box."""
 
 

@@ -26,10 +26,15 @@ def first_words(doc: str) -> str:
     """Return the first sentence about a block, or what comes before its first comma where that says enough by itself; nothing if
     a box has no room for it.
     """
-    sentence = re.split(r"\.(?:\s|$)", " ".join(doc.split()), maxsplit=1)[0]
+    sentence = first_sentence(doc)
     clause = sentence.partition(",")[0]
     found = sentence if len(sentence) <= MAX_DOC else clause if len(clause.split()) >= CLAUSE_WORDS else ""
     return found if len(found) <= MAX_DOC else ""
+
+
+def first_sentence(doc: str) -> str:
+    """Return the first sentence about a block, without its stop."""
+    return re.split(r"\.(?:\s|$)", " ".join(doc.split()), maxsplit=1)[0]
 
 
 def new_shape(node: TypedNode) -> str:

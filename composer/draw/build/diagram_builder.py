@@ -15,6 +15,7 @@ from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import (
     changed_shape,
     first_output,
+    first_sentence,
     first_words,
     holds_layers,
     lone_repeats,
@@ -25,7 +26,7 @@ from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth, Level
 from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart, with_names_in_formulas
 from composer.draw.build.parallel_passes import is_parallel, never_alone, only_handed_on, shared_input
-from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
+from composer.draw.build.pass_references import PREVIOUS_STEP, join_states, resolve_previous_passes, without_parameters
 from composer.draw.build.single_passes import all_differ, drawn_apart
 from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.undone_concats import LeftOut, without_undone_concats
@@ -56,7 +57,7 @@ from composer.draw.edges import DiagramSource, FrameInput, ModelInput, Origin, P
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
 from composer.draw.passes.overview import fold_norms, of_group
-from composer.draw.passes.side_inputs import name_numbers
+from composer.draw.passes.side_inputs import name_starts
 from composer.draw.paths import plain
 from composer.draw.style.looks import inside, steps
 from composer.draw.wording import each_pass, shape
@@ -124,7 +125,7 @@ class DiagramBuilder:
         if self.depth.level == "overview":
             return fold_norms(flow)
         flow = told_once(told_apart(flow, self.names))
-        return name_numbers(flow) if self.depth.level == "block" else flow
+        return name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
 
     def at_level(self, level: Level) -> DiagramBuilder:
         """Return one that goes on with this one's work at another level."""
@@ -264,14 +265,14 @@ class DiagramBuilder:
         path = place.path
         title, steps = spoken(node.name), size(node.axis.size)
         before = {
-            name: (DiagramSource(PreviousPass(path, port, immediate=True), reference="previous step"),)
+            name: (DiagramSource(PreviousPass(path, port, immediate=True), reference=PREVIOUS_STEP),)
             for name, port in node.carried.items()
         }
         starts = {name: tuple(replace(one, at_first=name in before) for one in ours) for name, ours in given.items()}
         both = {name: (*starts.get(name, ()), *before.get(name, ())) for name in {**given, **before}}
         stream = next((name for name in node.steps if name in given), "")
         flow, ports = self.flow(node.graph, both, place, stream)
-        flow = resolve_previous_passes(flow, path, ports)
+        flow = join_states(resolve_previous_passes(flow, path, ports))
         main = stream or first_input(node.graph)
         if self.depth.level == "overview" and not self.depth.shows(path):
             name, params = f"× {steps} {title}", self.counts.shown_whole(place.first)
@@ -311,9 +312,10 @@ class DiagramBuilder:
         part = node.node.part if isinstance(node, TypedGroup) else None
         single = place.path.rpartition(".")[0] in self.apart
         room = self.depth.spacious and not self.tapped  # each pass is a box, and so is what reads it
-        doc = first_words(part.__doc__ or "") if part is not None and room else ""
+        doc = (part.__doc__ or "") if part is not None else ""
+        words, sentence = first_words(doc) if room else "", first_sentence(doc)
         told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
-        found = of_group(flows, about, name, params, doc, passes, norms=single)
+        found = of_group(flows, about, name, params, words, passes, norms=single, sentence=sentence)
         return replace(found, name=told, shape=new_shape(node), gives=first_output(node))
 
     def flow(

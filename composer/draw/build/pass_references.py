@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture
-from composer.draw.edges import DiagramEdge, DiagramSource, PreviousPass
+from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput, PreviousPass, joined_inputs, joined_places
 from composer.draw.wording import each_pass, passes_in_words
 from composer.graph.ir import Ref
+
+PREVIOUS_STEP = "previous step"
+"""What a value of the step before is called where no wire leads back to it."""
 
 
 def consecutive_passes(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
@@ -99,3 +102,27 @@ def resolve_previous_passes(
                 continue  # of a repeat in a repeat: its wire back tells it
             edges.append(replace(edge, source=source, back=back))
     return flow.with_edges(edges).map_groups(lambda inner: resolve_previous_passes(inner, path, ports, own))
+
+
+def join_states(flow: Flow) -> Flow:
+    """Return the flow in which all that a block reads of one block of the step before is one wire back from that, which has the
+    names of all, `h, c`: a second output has no wire back of its own.
+
+    Before: cell(x ~cell cell.c=previous step)
+    After:  cell(x ~cell, as h and c)
+    """
+    back = {(edge.source.path, edge.target): edge for edge in flow.edges if edge.back and edge.input and not edge.partial}
+    joined: dict[DiagramEdge, list[DiagramEdge]] = {}
+    for edge in flow.edges:
+        source = edge.source
+        before = isinstance(source.origin, NodeOutput) and source.port and source.reference == PREVIOUS_STEP
+        if before and edge.input and not edge.partial and (wire := back.get((source.path, edge.target))):
+            joined.setdefault(wire, [wire]).append(edge)
+    gone = {edge for _, *others in joined.values() for edge in others}
+    return flow.with_edges(_as_one(joined.get(edge, [edge])) for edge in flow.edges if edge not in gone)
+
+
+def _as_one(edges: Sequence[DiagramEdge]) -> DiagramEdge:
+    """Return several edges into one block as the first one, by the ports and the names of all."""
+    ports = ", ".join(edge.port for edge in edges)
+    return replace(edges[0], port=ports, input=joined_inputs(edges), place=joined_places(edges))

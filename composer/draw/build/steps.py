@@ -11,7 +11,7 @@ from composer.cost.units import short
 from composer.draw.build.blocks import add_each_piece
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.flow_builder import FlowBuilder
-from composer.draw.build.pass_references import resolve_previous_passes
+from composer.draw.build.pass_references import PREVIOUS_STEP, resolve_previous_passes
 from composer.draw.build.value_sources import NodeSources, Sources, by_name_if_input
 from composer.draw.diagram import Flow, Group, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin, PreviousPass
@@ -85,7 +85,7 @@ class StepsBuilder:
         values = {f"${port}": tuple(map(by_name_if_input, ours)) for port, ours in given.items()}
         values[f"${self.stream}"] = (DiagramSource(FrameInput(path)),)
         for name in {name for piece in loop.pieces for name, _ in piece.reads if name.startswith("@")}:
-            values[name] = (DiagramSource(PreviousPass(path, name[1:], immediate=True), reference="previous step"),)
+            values[name] = (DiagramSource(PreviousPass(path, name[1:], immediate=True), reference=PREVIOUS_STEP),)
         inner = FlowBuilder()
         made = add_each_piece(self.captions, self.node, loop.pieces, values, place, inner, self.place)
         ports = {piece.name: made[piece.name] for piece in loop.pieces}

@@ -186,8 +186,13 @@ def are_encoder_and_decoder(first: str, second: str) -> bool:
 
 
 def layer_name(node: TypedRepeat) -> str:
-    """Return the word for a pass of a stack: a layer, if its author has no other."""
+    """Return the word for a pass of a stack: a layer, if its author has no other, as for the one node in it whose name is that of
+    the stack without the `s` of many.
+    """
     named = node.node.index not in ("", "layer") or node.name in SERIES or LAYERS.fullmatch(node.name)
+    only = {graph.nodes[0].name for graph in node.passes if len(graph.nodes) == 1}
+    if not named and only == {node.name.removesuffix("s")} and all(len(graph.nodes) == 1 for graph in node.passes):
+        return node.name.removesuffix("s").replace("_", " ")
     return pass_name(node).replace("_", " ") if named else "layer"
 
 

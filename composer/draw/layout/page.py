@@ -14,6 +14,7 @@ from composer.draw.layout.beside.pyramid import pyramid_fragment
 from composer.draw.layout.beside.u_shape import u_on_page
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
+from composer.draw.layout.ends.shapes import room_for_shapes
 from composer.draw.layout.fragment import Fragment, Pieces, shift
 from composer.draw.layout.named_inputs import input_leaf, many_named, names_alone, with_named_inputs
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
@@ -112,6 +113,7 @@ def body(
     for number, one in enumerate(columns):
         leaves = [leaf for leaf in one.leaves() if isinstance(leaf, Leaf)]
         usual = WIDTH if len(columns) == 1 else TWO_COLUMNS_WIDTH
+        usual = max(usual, room_for_shapes((leaf.shape for leaf in leaves if shapes), WIDTH, typography))
         width = min(max([usual, *(needed(leaf, typography) for leaf in leaves)]), MAX_BOX_WIDTH)
         ports = any(e.source.port and not e.source.reference for e in one.all_edges())  # these leave at the right
         given = frozenset().union(*sent[:number])

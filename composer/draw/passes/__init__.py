@@ -47,7 +47,7 @@ PASSES: tuple[Callable[..., object], ...] = (
     group_heads,
 )
 """In the order in which they run: the first two while a diagram is built, the next ten for a page, and the rest for each of its
-columns, frames and branches. Before the last one, a column is sorted once more; before all for a page, `name_numbers` and
+columns, frames and branches. Before the last one, a column is sorted once more; before all for a page, `name_starts` and
 `stand_by_readers` move what recurrences start with into frames, which a line of text does not show. No loop runs them, since they
 differ in what they are given: some make one flow of several, others several of one.
 """

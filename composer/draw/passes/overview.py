@@ -13,6 +13,7 @@ from composer.draw.about import About
 from composer.draw.brief import (
     MAX_LETTERS,
     MORE,
+    beside_sentence,
     by_first_pass,
     computes,
     cut,
@@ -38,6 +39,10 @@ LAYERS: frozenset[Hue] = frozenset(["attn", "cross", "rec", "moe"])
 """The colors of layers that make a model what it is."""
 MAX_PLACES = 2
 """Passes of a kind that are told one by one, where they do not follow one another."""
+MAX_SENTENCE = 110
+"""Letters of a sentence in two lines of a box."""
+DIGIT = re.compile(r"\d")
+"""What a sentence about a block has that its parameters may change."""
 EMPTY_WORDS = frozenset(["a", "an", "and", "of", "the", "then", "with"])
 """Words that name nothing."""
 MIN_STEM = 3
@@ -53,13 +58,19 @@ def of_group(
     passes: Sequence[Sequence[int]] = (),
     *,
     norms: bool = False,
+    sentence: str = "",
 ) -> Leaf:
     """Return a group as one box, whose passes are of one or more kinds: its blocks in a few letters, with the numbers that tell
     them from others, its `norms` wherever there is room, the masks of its attention, and what its author says of
-    it where there is room left; of kinds that differ in these, each for itself, with the number of its `passes`.
+    it where there is room left; of kinds that differ in these, each for itself, with the number of its `passes`. One that only
+    puts values together says in a `sentence` what for.
     """
     boxed = any(isinstance(one, Leaf) and one.closed for flow in flows for one in flow.items)  # whose norms are told nowhere
     whole = without_rows(flows, about, title, params, doc, passes, norms=norms and not boxed)
+    if sentence and len(sentence) <= MAX_SENTENCE and not DIGIT.search(sentence):
+        kept = beside_sentence(flows, whole.look.facts)
+        if kept is not None:
+            return replace(whole, look=replace(whole.look, facts=(sentence, *kept)))
     only = only_box(flows)
     if only is not None and only.rows and whole.look.facts == (only.look.title,):  # its rows are too long for a line
         return replace(whole, rows=only.rows)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
+from composer.draw.brief import is_parameter
 from composer.draw.diagram import Flow, Group, Item, Leaf, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin, grouped, joined_inputs, joined_places
 from composer.draw.paths import above, lies_in
@@ -103,44 +104,86 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
     return SideInputs(flow.with_items(kept).with_edges(edges), beside, outer_inputs)
 
 
-def name_numbers(flow: Flow) -> Flow:
-    """Return a flow without the blocks that give one number with which recurrences start: what reads that at first names it."""
-    flow = flow.map_groups(name_numbers)
+def name_starts(flow: Flow, kept: Collection[str] = ()) -> Flow:
+    """Return a flow without the blocks that are nothing but what recurrences start with, one number or parameters: what reads
+    that at first names it, as no box in the frame of a step is computed once. Those that are `kept` stay boxes.
+    """
+    flow = flow.map_groups(lambda inner: name_starts(inner, kept))
     returned, paths = {one.path for one in flow.returned()}, flow.by_path.keys()
     read_of = grouped(flow.all_edges(), lambda e: e.source.path)
-    numbers = {
-        path: item
-        for path, item in flow.by_path.items()
-        if isinstance(item, Leaf) and item.look.number and path not in returned and not flow.edges_into(path)
-        if path in read_of and all(e.starts and e.target not in paths for e in read_of[path])
-    }
-    return _with_numbers(flow.without(numbers.keys()), numbers) if numbers else flow
+    starts: dict[str, Leaf] = {}
+    gone: set[str] = set()
+    for path, item in flow.by_path.items():
+        if not (isinstance(item, Leaf) and path in read_of and path not in returned and path not in kept):
+            continue
+        if not (item.look.number or is_parameter(item)):
+            continue
+        made = _made_for(path, flow, read_of) if all(e.starts and e.target not in paths for e in read_of[path]) else None
+        if made is not None and made.isdisjoint(kept):
+            starts[path] = item
+            gone |= made
+    return _with_starts(flow.without(gone), starts) if starts else flow
 
 
-def _with_numbers(flow: Flow, numbers: Mapping[str, Leaf]) -> Flow:
-    """Return a flow in which numbers are named where they are read, once for each block, whose description tells of what gives
-    them.
+def _made_for(path: str, flow: Flow, read_of: Mapping[str, Sequence[DiagramEdge]]) -> set[str] | None:
+    """Return the blocks of a flow that are only there for one of them, with that; none where one of these has parameters or holds
+    others, or would leave something that nothing reads.
     """
-    started = grouped((e for e in flow.edges if e.source.path in numbers), lambda e: e.target)
+    returned, found, waiting = {one.path for one in flow.returned()}, {path}, [path]
+    while waiting:
+        for edge in flow.edges_into(waiting.pop()):
+            source = edge.source.path
+            if source in found or source in returned or any(e.target not in found for e in read_of[source]):
+                continue
+            item = flow.by_path.get(source)
+            if not isinstance(item, Leaf) or item.model_input or item.about.parameters:
+                return None
+            found.add(source)
+            waiting.append(source)
+    return found
+
+
+def _with_starts(flow: Flow, starts: Mapping[str, Leaf]) -> Flow:
+    """Return a flow in which what recurrences start with is named where it is read, once for each block, whose description tells
+    of what gives it; the first block that reads parameters stands for these, and tells their shape.
+    """
+    first: dict[str, str] = {}
+    for edge in flow.all_edges():
+        first.setdefault(edge.source.path, edge.target)
+    return _named_in(flow, starts, {path: first[path] for path in starts})
+
+
+def _named_in(flow: Flow, starts: Mapping[str, Leaf], first: Mapping[str, str]) -> Flow:
+    started = grouped((e for e in flow.edges if e.source.path in starts), lambda e: e.target)
     given = {target: grouped(edges, lambda e: e.source.path) for target, edges in started.items()}
 
     def named(edges: Sequence[DiagramEdge]) -> DiagramEdge:
-        first = edges[0].source
-        number = numbers[first.path].look.number
-        source = replace(first.by_name(number), number=number)
+        source, start = edges[0].source, starts[edges[0].source.path]
+        told = first[source.path] == edges[0].target
+        name = start.look.number or (learned(start) if told else source.own_name)
+        source = replace(source.by_name(name), number=name if name != source.own_name else "")
         ports = ", ".join(e.port for e in edges)
         return replace(edges[0], port=ports, source=source, input=joined_inputs(edges), place=joined_places(edges))
 
     def tell(item: Item) -> Item:
-        starts = [numbers[path].about for path in given.get(item.about.path, ())]
-        said = (f"starts with {one.path} ({'; '.join(filter(None, [one.tip, one.description]))})" for one in starts)
-        described = "; ".join(filter(None, [item.about.description, *said]))
-        return replace(item, about=replace(item.about, description=described)) if isinstance(item, Leaf) else item
+        read = [starts[path].about for path in given.get(item.about.path, ())]
+        said = (f"starts with {one.path} ({'; '.join(filter(None, [one.tip, one.description]))})" for one in read)
+        own = [one for one in read if one.parameters and first[one.path] == item.about.path]
+        about = item.about.with_parameters(item.about.parameters + sum(one.parameters for one in own))
+        about = replace(about, description="; ".join(filter(None, [about.description, *said])))
+        about = replace(about, covers=(*about.covers, *(one.path for one in own)))
+        return replace(item, about=about) if isinstance(item, Leaf) else item
 
-    kept = [e for e in flow.edges if e.source.path not in numbers]
+    kept = [e for e in flow.edges if e.source.path not in starts]
     named_edges = (named(edges) for sources in given.values() for edges in sources.values())
     flow = flow.map_items(tell).with_edges((*kept, *named_edges))
-    return flow.map_groups(lambda inner: _with_numbers(inner, numbers))
+    return flow.map_groups(lambda inner: _named_in(inner, starts, first))
+
+
+def learned(start: Leaf) -> str:
+    """Return the name of parameters with their shape, in place of their box."""
+    how = "frozen" if "frozen" in start.params else "learned"
+    return f"{start.about.path.rpartition('.')[2]} ({start.look.facts[0]}, {how})"
 
 
 def stand_by_readers(flow: Flow) -> Flow:

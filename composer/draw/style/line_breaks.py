@@ -15,22 +15,32 @@ BETWEEN = " · "
 
 
 def in_lines(facts: Sequence[str]) -> tuple[str, ...]:
-    """Return facts in as few lines as there is room for, which are about equally long; a long fact in one of its own.
+    """Return facts in as few lines as there is room for, which are about equally long; a long fact in one of its own, and a
+    sentence that is longer than any fact before all others, broken between words.
 
     >>> in_lines(["conv 3 × 3 (64 → 64), stride 2", "ReLU", "conv 3 × 3 (64 → 128)", "ReLU", "upsample 2"])
     ('conv 3 × 3 (64 → 64), stride 2 · ReLU', 'conv 3 × 3 (64 → 128) · ReLU · upsample 2')
     """
     whole = BETWEEN.join(facts)
     parts = with_single_words(apart(whole))
+    if parts and len(parts[0]) > LONGEST_FACT:
+        return (*evenly(parts[0].split(), " ", LINE), *in_lines(parts[1:]))
     if len(whole) <= ONE_LINE or len(parts) == 1:
         return (whole,) if whole else ()
 
-    def broken(room: int) -> list[str]:
-        return wrapped(parts, BETWEEN, lambda line: len(line) <= room)
+    longest = LINE if len(wrapped(parts, BETWEEN, lambda line: len(line) <= LINE)) <= MAX_LINES else LONGEST_FACT
+    return evenly(parts, BETWEEN, longest)
 
-    longest = LINE if len(broken(LINE)) <= MAX_LINES else LONGEST_FACT
+
+def evenly(parts: Sequence[str], between: str, longest: int) -> tuple[str, ...]:
+    """Return parts in lines of so many letters, about equally long: as few as there can be, or two where one would do."""
+
+    def broken(room: int) -> list[str]:
+        return wrapped(parts, between, lambda line: len(line) <= room)
+
     fewest = max(2, len(broken(longest)))
-    room = next((room for room in range(len(whole) // fewest, longest) if len(broken(room)) <= fewest), longest)
+    shortest = len(between.join(parts)) // fewest
+    room = next((room for room in range(shortest, longest) if len(broken(room)) <= fewest), longest)
     return tuple(broken(room))
 
 

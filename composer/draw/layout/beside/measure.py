@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
+from composer.draw.geometry import Area
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.parallel_flows import solid
 from composer.draw.paths import is_output
@@ -19,6 +20,8 @@ and that two values come in below a block in another order than it reads them.
 """
 CLEARLY = 0.85
 """What another drawing costs at most of what the usual one does."""
+CORNER = 0.25
+"""Of the narrower of two boxes, how much above or below the other looks like a corner."""
 NEAR = 60.0
 """How far beside a block a wire goes past it."""
 PAGE_WIDTH, PAGE_HEIGHT = 1152.0, 1400.0
@@ -108,8 +111,14 @@ def _broken(found: Fragment) -> int:
     areas = solid(found)
     first = [one.area for one in found.pieces.boxes if one.about.path in begun]
     last = [one.area for one in found.pieces.boxes if is_output(one.about.path)]
-    above = sum(any(a.left < b.right and b.left < a.right and b.top > a.bottom for b in areas) for a in first)
-    return above + sum(any(a.left < b.right and b.left < a.right and b.bottom < a.top for b in areas) for a in last)
+    above = sum(any(_in_line(a, b) and b.top > a.bottom for b in areas) for a in first)
+    return above + sum(any(_in_line(a, b) and b.bottom < a.top for b in areas) for a in last)
+
+
+def _in_line(a: Area, b: Area) -> bool:
+    """Return whether one of two things is above or below the other, with more than a corner."""
+    both = min(a.right, b.right) - max(a.left, b.left)
+    return both > CORNER * min(a.right - a.left, b.right - b.left)
 
 
 def _turned(wires: Sequence[WirePath]) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 
 from composer.draw.diagram import Group, Item, Leaf
-from composer.draw.edges import DiagramEdge, InnerOutput
+from composer.draw.edges import SEVERAL, DiagramEdge, InnerOutput
 from composer.draw.geometry import Text
 from composer.draw.style.typography import Typography
 
@@ -31,14 +32,22 @@ NO_NAMES: Mapping[DiagramEdge, str] = MappingProxyType({})
 
 def names_at_ends(edges: Iterable[DiagramEdge], items: Mapping[str, Item]) -> Mapping[DiagramEdge, str]:
     """Return what a box calls the values that it reads, of all `edges` into it, where they mean different things and the sources
-    of several say something else; but for what a name beside it tells. The sources are among the `items`, as far as they have
+    of several say something else; but for what a name beside it tells. A wire back for several states has their names, which
+    that of the number with which all of them start does not say again. The sources are among the `items`, as far as they have
     boxes there.
     """
     given = [*dict.fromkeys(edges)]
     untold = [edge for edge in given if not is_told(edge, items)]
-    if len(untold) < MIN_WIRES or len({edge.input for edge in given}) < MIN_WIRES:
+    states = {edge.input for edge in given if edge.back and SEVERAL in edge.input}
+    if sum(len(_inputs(edge)) for edge in untold) < MIN_WIRES or len({*chain(*map(_inputs, given))}) < MIN_WIRES:
         return NO_NAMES
-    return {edge: said_at_end(edge) for edge in given if edge.input and (edge in untold or not edge.source.reference)}
+    told = [edge for edge in given if edge.input and (edge in untold or not edge.source.reference)]
+    return {edge: said_at_end(edge) for edge in told if not (edge.source.number and edge.input in states)}
+
+
+def _inputs(edge: DiagramEdge) -> list[str]:
+    """Return what a box calls the values that come in as one; nothing, once, for a stream."""
+    return edge.input.split(SEVERAL)
 
 
 def said_at_end(edge: DiagramEdge) -> str:
