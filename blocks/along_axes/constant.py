@@ -13,6 +13,7 @@ from typing import Any
 from blocks.along_axes.axis_formulas import FUNCTIONS, constants_in, evaluated, has_floats, is_whole, names_in, parsed
 from blocks.core import UNIT_BUFFER, AxisFormulaText, AxisSize, Block, BlockError, BlockView, Look, Sizes, torch
 from blocks.primitives.axes import axis_index
+from blocks.primitives.compute import as_printed
 
 MOST_CHECKED = 65_536
 """Places up to which the values of a formula are computed when a recipe is checked."""
@@ -94,7 +95,7 @@ graph:
     def look(self, view: BlockView) -> Look:
         over = ", ".join(f"{name} < {size}" for name, size in self.over.items())
         told = LONG_FRACTION.sub(lambda found: f"{float(found[0]):.6g}", self.value)
-        value = (told,) if len(told) <= SHOWN else ()
+        value = (as_printed(told),) if len(told) <= SHOWN else ()
         return Look(self.called(), (*value, f"for {over}"), "pos")
 
     def forward(self: Any, like: Any = None) -> Any:

@@ -191,12 +191,12 @@ class Mask(Part):
 
     @declaration
     def words(self) -> str:
-        """Return the caption of the mask in drawings: `window 512`, `block window 64 (radius 1)`."""
+        """Return the caption of the mask in drawings: `window 512`, `block window 64 (radius 1)`; `pairs` for `pairs(pairs)`."""
         if not self.kind:
             return self.expression()
         (_, first), *others = [(name, str(getattr(self, name))) for name in type(self).model_fields] or [("", "")]
         more = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in others)
-        said = [self.kind.replace("_", " "), first, f"({more})" if more else ""]
+        said = [self.kind.replace("_", " "), first if first != self.kind else "", f"({more})" if more else ""]
         return " ".join(filter(None, said))
 
     @declaration

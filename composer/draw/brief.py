@@ -32,6 +32,8 @@ PADDING = re.compile(r"\b(\w+_)?valid\b")
 """Which positions count, in a formula: it leaves out padding, and says nothing of what a block is."""
 SCALE = re.compile(r"× (\S+)")
 """A block that multiplies by a number, which beside others reads as how often something is there."""
+CHAIN = re.compile(rf"{NUMBER.pattern}(?: → {NUMBER.pattern}){{2,}}")
+"""The widths of maps one after the other."""
 MOVES, NORMS, BETWEEN, MAPS, OPERATIONS, MAIN = range(-1, 5)
 """How much blocks matter for what a box is."""
 MAX_TURN, MAX_TURN_LETTERS = 4, 44
@@ -235,6 +237,8 @@ def _with_less(every: Sequence[Sequence[Brief]], *, norms: bool) -> Iterator[tup
     maps = max(sum(one.weight == MAPS for one in own) for own in every)
     idle = {NORMS} if max(weights) > MAPS and not norms else set()
     if idle:
+        if any(DROPOUT in one.then for own in every for one in own):
+            yield [[one for one in own if one.weight >= min(weights - idle)] for own in every], {}  # where there is room for all
         every = [[replace(one, then=one.then.partition(DROPOUT)[0].removesuffix(" · ")) for one in own] for own in every]
     idle |= {MAPS} if max(weights) == OPERATIONS and maps > MAX_MAPS else set()
     for least in sorted(weights - idle):
@@ -405,11 +409,34 @@ def with_repeats(flow: Flow, by_path: Mapping[str, Brief]) -> dict[str, Brief]:
         if len(only) == 1 and group.count.isdigit() and all(found[path].weight <= BETWEEN for path in rest):
             found |= {path: replace(found[path], times=int(group.count), turn=group.about.path) for path in own}
         else:
-            times = f"{group.count} parallel" if group.parallel else f"× {group.count}"
-            name = group.header[0] or spoken(group.about.path.rpartition(".")[2])
-            one = Brief(nested(f"{times} {name}", group.flows), MAIN)
+            one = Brief(of_repeat(group), MAIN)
             found = {path: one if path == own[0] else said for path, said in found.items() if path not in own[1:]}
     return found
+
+
+def of_repeat(group: Group) -> tuple[str, ...]:
+    """Return a repeat with what is in it as one block of another box, from the fullest form to the shortest; one whose passes map
+    from width to width, and that has the name of all of them, with these widths alone: `MLP 64 → 128 → 1024`.
+    """
+    called = spoken(group.about.path.rpartition(".")[2])
+    name = group.header[0] or called
+    times = f"{group.count} parallel" if group.parallel else f"× {group.count}"
+    forms = nested(f"{times} {name}", group.flows)
+    if not group.widths:
+        return forms
+    return f"{name if name == called and not name.endswith('s') else forms[-1]} {group.widths}", forms[-1]
+
+
+def widths_in_turn(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> str:
+    """Return from which width to which the passes of a repeat map, one after the other, each by its only map: `64 → 128 → 1024`;
+    nothing for others.
+    """
+    if len(flows) < 2 or any(len(own) > 1 for own in passes):
+        return ""
+    flows, passes = by_first_pass(flows, passes)
+    chains = (in_chain(words, passes, flows) for words in ever_shorter(flows))
+    found = CHAIN.search(" · ".join(next(filter(None, chains), ())))
+    return found[0] if found else ""
 
 
 def repeats_in(flow: Flow) -> Iterator[Group]:
