@@ -11,7 +11,7 @@ from typing import TypeAlias
 from blocks.core import Look, spoken
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
 from composer.draw.series import NUMBER, REPEAT, as_chain, as_series, listed, one_each, one_number, template
-from composer.draw.structure import behind_skip, exchanges, parallel_part, shortcut_of, side_by_side, with_shortcut
+from composer.draw.structure import JOINED, behind_skip, exchanges, parallel_part, shortcut_of, side_by_side, with_shortcut
 from composer.draw.style.line_breaks import has_room
 
 MAX_LETTERS = 64
@@ -336,7 +336,12 @@ def briefs(flow: Flow) -> list[Brief]:
     """Return the blocks of a flow, but for merges; those with a mask tell it where another block has another one, and where the
     box has the picture of cross-attention.
     """
-    leaves = [item for item in flow.leaves() if isinstance(item, OpenMixture) or not (item.look.sign or item.look.quiet)]
+    fed = joins_from_outside(flow)
+    leaves = [
+        item
+        for item in flow.leaves()
+        if isinstance(item, OpenMixture) or item.about.path in fed or not (item.look.sign or item.look.quiet)
+    ]
     behind = behind_skip(flow) or ()
     reads = {edge.target for edge in flow.all_edges()}
     looks = [item.look for item in leaves if isinstance(item, Leaf) and item.look.mask and not item.look.double]
@@ -354,12 +359,30 @@ def briefs(flow: Flow) -> list[Brief]:
         if isinstance(item, Leaf) and item.after.startswith(DROPOUT):
             one = replace(one, then=" · ".join(filter(None, (one.then, item.after))))
         found.append(replace(one, forms=tuple(scaled(form) for form in one.forms), behind=item.about.path in behind))
+    if fed and any(one.weight == MAIN for one in found):  # beside maps alone, what is joined matters less than these
+        found = [replace(one, weight=MAIN) if leaf.about.path in fed else one for one, leaf in zip(found, leaves, strict=True)]
     told = zip(found, leaves, strict=True)
     in_order = sorted(told, key=lambda pair: is_held(pair[0], pair[1], reads))  # tables and the like behind what computes
     by_path = {leaf.about.path: one for one, leaf in in_order if " · " not in one.forms[-1]}  # a formula reads as several blocks
     if exchanges(flow):
         return by_kind(with_groups(flow, with_repeats(flow, by_path)).values())
     return [*structured(flow, with_repeats(flow, by_path)).values()]
+
+
+def joins_from_outside(flow: Flow) -> set[str]:
+    """Return the paths of the concatenations in a flow of what flows with what comes from elsewhere, as on the way up of a U."""
+    joins = {leaf.about.path for leaf in flow.leaves() if isinstance(leaf, Leaf) and leaf.look.sign == "‖"}
+    inside = {*paths_in(flow)} if joins else set()
+    wires = (edge for edge in flow.all_edges() if edge.target in joins and not edge.back)
+    return {edge.target for edge in wires if edge.source.origin != flow.entry and edge.source.path not in inside}
+
+
+def paths_in(flow: Flow) -> Iterator[str]:
+    """Yield the paths of all that a flow holds."""
+    for item in flow.items:
+        yield item.about.path
+        if isinstance(item, Group):
+            yield from (path for inner in item.flows for path in paths_in(inner))
 
 
 def by_kind(blocks: Iterable[Brief]) -> list[Brief]:
@@ -481,6 +504,8 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
     if isinstance(item, OpenMixture):
         return Brief(item.brief, MAIN)
     look = item.look
+    if look.sign:
+        return Brief((JOINED[look.sign][-1],), BETWEEN)
     sides = tuple(side.title for side in look.sides)
     if look.brief or look.short:
         forms = look.brief or (look.short,)

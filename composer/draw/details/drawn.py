@@ -17,6 +17,7 @@ from composer.draw.diagram import Flow
 from composer.draw.geometry import Area, Text
 from composer.draw.layout.ends.places import tell_places
 from composer.draw.layout.fragment import Fragment, Pieces
+from composer.draw.layout.named_values import with_names_above
 from composer.draw.layout.page import MARGIN, body
 from composer.draw.paths import INPUTS, is_output, is_pass, lies_in, output_path, plain, title_of
 from composer.draw.scene import Box, Detail, Scene
@@ -138,7 +139,7 @@ class Details:
         differs = any(other.block == kind.block != "" and other.form != kind.form for other in self.groups())
         told = alike and not differs and same_title <= {place.path for place in one.places}
         names = ", ".join(filter(None, (chosen.note, "" if told else f"as in {chosen.path.removesuffix('.body')}")))
-        whole = body(chosen.flow, chosen.titles, self.typography, shapes=self.shapes)
+        whole = with_names_above(body(chosen.flow, chosen.titles, self.typography, shapes=self.shapes), self.typography)
         tell_places(whole.pieces, self.typography)
         placed = self.placed(scene, whole, chosen, names, box, [place.path for place in one.places])
         return placed if not limited or self.has_room(scene, placed, one) else None
