@@ -300,7 +300,9 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
             for seen in looks
         }
         looks.sort(key=lambda seen: min(each[seen]))  # the most frequent one is no first value
-        facts = all_values(looks, turns_of([each[seen] for seen in looks])) if len(titles) == 1 else (f"{len(looks)} kinds",)
+        end = max(range(len(looks)), key=lambda number: max(each[looks[number]]))
+        turns = turns_of([each[seen] for seen in looks])
+        facts = all_values(looks, turns, end) if len(titles) == 1 else (f"{len(looks)} kinds",)
         if not sides and any(seen.sides for seen in looks):
             positions = dict.fromkeys(" and ".join(side.words for side in seen.sides) or "no positions" for seen in looks)
             facts = (*facts, " or ".join(positions) if len(positions) <= MAX_ROWS else "positions vary")

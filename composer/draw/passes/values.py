@@ -84,11 +84,11 @@ def completed(looks: Sequence[Look]) -> list[Look]:
     return [replace(look, facts=(*look.facts, *usual(look))) for look in looks]
 
 
-def all_values(looks: Sequence[Look], turns: int = 1) -> tuple[str, ...]:
-    """Return what all kinds say, and of the rest what the first and the last say; a number that differs with all its values, and
-    how often it takes these in turn.
+def all_values(looks: Sequence[Look], turns: int = 1, end: int = -1) -> tuple[str, ...]:
+    """Return what all kinds say, and of the rest what the first pass and the last one say, whose kind is at the `end`; a number
+    that differs with all its values, and how often it takes these in turn.
     """
-    first, last = looks[0].facts, looks[-1].facts
+    first, last = looks[0].facts, looks[end].facts
     by_template = [{template(fact): fact for fact in seen.facts} for seen in looks]
     if all(len(one) == len(first) and one.keys() == by_template[0].keys() for one in by_template):
         alike = [tuple(dict.fromkeys(one[said] for one in by_template)) for said in by_template[0]]
@@ -102,8 +102,9 @@ def all_values(looks: Sequence[Look], turns: int = 1) -> tuple[str, ...]:
     rest = [[fact for fact in seen.facts if fact not in common] for seen in looks]
     if all(len(own) <= 1 for own in rest) and (most := greatest([fact for own in rest for fact in own])):
         return (*common, most)
-    only_last = [f"{fact} in the last" for fact in last if fact not in common]
-    return (*common, *(f"{fact} in the first" for fact in first if fact not in common), *only_last)
+    own = dict.fromkeys(fact for fact in (*first, *last) if fact not in common)
+    where = {(True, True): "the first and the last", (True, False): "the first", (False, True): "the last"}
+    return (*common, *(f"{fact} in {where[fact in first, fact in last]}" for fact in own))
 
 
 def in_each_or(said: Sequence[str]) -> str:
