@@ -22,7 +22,7 @@ LARGEST_FLOAT = 3.4028234663852886e38
 """The largest number in float32, which a model computes in unless another dtype is chosen."""
 LONG_FRACTION = re.compile(r"\d+\.\d{7,}(?![\d.e])")
 """A number with more digits than a drawing tells."""
-SHOWN = 40
+SHOWN = 60
 """Characters of a formula that a drawing shows."""
 
 

@@ -519,7 +519,7 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
         plain = look.title if sum(map(str.isupper, look.title)) > 1 else look.title[:1].lower() + look.title[1:]  # not `ReLU`
         return Brief((plain,), BETWEEN if reads else MOVES, sides, computes=reads)
     number = next((fact for fact in look.facts if NUMBER.search(fact)), "").removesuffix(" + bias")
-    title = item.about.path.rpartition(".")[2].replace("_", " ") if is_parameter(item) and not reads else look.title
+    title = item.about.path.rpartition(".")[2] if is_parameter(item) and not reads else look.title
     comma = "," if number.startswith("starts ") else ""  # else, it is what the title calls that starts there
     told = (f"{title}{comma} {number}", title) if 0 < len(number) <= MAX_FACT else (title,)
     given = not reads and not item.about.parameters and look.hue != "embed"  # such as a table that is computed

@@ -27,6 +27,7 @@ from composer.draw.wording import printable, shape
 from composer.graph.parameters import parameters
 from composer.graph.passes.roll_layers.roll_layers import folded
 from tests.draw.cases import FORMS, PAPERS
+from tests.draw.checks import overlaps
 from tests.draw.flows import flow
 
 
@@ -355,6 +356,21 @@ graph: {cross: {compute: (installed * apps + impression) % crossed}}
     leaf = build_diagram(folded(composer.load(text).program), Depth()).by_path["cross"]
     assert isinstance(leaf, Leaf)
     assert leaf.look.detail.replace("\u00a0", " ") == "(installed · 100 000 + impression) % 1 000 000"
+
+
+def test_long_formula_of_a_constant_stands_in_lines_below_its_name() -> None:
+    """With the axes in a line of their own; beside a sum, what is written above that has room too."""
+    text = """recipe: r
+inputs: {x: "float[batch, 6, 512]"}
+graph:
+  waves: {type: constant, over: {t: 6, c: 512}, value: cos((t + 1) / 10000 ** (2 * (c // 2) / 512))}
+  moved: {compute: x + waves, axes: {x: b t c, waves: t c}}
+  back: {type: linear, out: 512}
+"""
+    scene = composer.load(text).draw().scene
+    (said,) = ([one.text for one in box.texts] for box in scene.boxes if box.about.path == "waves")
+    assert said == ["waves", "cos((t + 1) / 10000^(2 · (c // 2) / 512))", "for t < 6, c < 512"]
+    assert [*overlaps(scene)] == []
 
 
 def test_mask_of_data_that_has_its_name_says_it_once() -> None:
