@@ -13,9 +13,9 @@ from composer.draw.layout.beside.pyramid import pyramid_fragment
 from composer.draw.layout.beside.u_shape import u_on_page
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
+from composer.draw.layout.ends.named_values import with_names_above
 from composer.draw.layout.fragment import Fragment, Pieces, shift
 from composer.draw.layout.named_inputs import input_leaf, many_named, names_alone, with_named_inputs
-from composer.draw.layout.named_values import with_names_above
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
