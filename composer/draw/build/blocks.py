@@ -187,8 +187,8 @@ def mixture(captions: Captions, node: TypedBlock, experts: Mixture, place: NodeP
     all_experts = captions.counts.total([f"{place.first}.{experts.expert}"])
     each = [f"{short(all_experts // experts.experts)} each"] if all_experts else []
     called = seen.short or seen.title
-    own = (fact for fact in seen.facts if fact not in called.split())  # `ReLU` of a `ReLU FFN`
-    header = (f"{experts.experts} × {called}", *each, *own)
+    facts = [fact for fact in seen.facts if fact not in called.split()]  # `ReLU` of a `ReLU FFN`
+    header = (f"{experts.experts} × {called}", *each, *facts)
     about = captions.about(node, place, ("Mixture of experts", *header, f"{count} of {experts.experts} visited"))
     own = captions.counts.total(place.inner(experts.expert).all)
     some = ", for example these" if count < experts.experts and captions.depth.spacious else ""
