@@ -14,6 +14,7 @@ from blocks.along_axes.axis_formulas import FUNCTIONS, constants_in, evaluated, 
 from blocks.core import UNIT_BUFFER, AxisFormulaText, AxisSize, Block, BlockError, BlockView, Look, Sizes, torch
 from blocks.core.formula import without_ones
 from blocks.primitives.axes import axis_index
+from blocks.primitives.compute import as_printed
 
 MOST_CHECKED = 65_536
 """Places up to which the values of a formula are computed when a recipe is checked."""
@@ -22,7 +23,7 @@ LARGEST_FLOAT = 3.4028234663852886e38
 """The largest number in float32, which a model computes in unless another dtype is chosen."""
 LONG_FRACTION = re.compile(r"\d+\.\d{7,}(?![\d.e])")
 """A number with more digits than a drawing tells."""
-SHOWN = 40
+SHOWN = 60
 """Characters of a formula that a drawing shows."""
 
 
@@ -95,7 +96,7 @@ graph:
     def look(self, view: BlockView) -> Look:
         over = ", ".join(f"{name} < {size}" for name, size in self.over.items())
         told = LONG_FRACTION.sub(lambda found: f"{float(found[0]):.6g}", without_ones(self.value))
-        value = (told,) if len(told) <= SHOWN else ()
+        value = (as_printed(told),) if len(told) <= SHOWN else ()
         return Look(self.called(), (*value, f"for {over}"), "pos")
 
     def forward(self: Any, like: Any = None) -> Any:

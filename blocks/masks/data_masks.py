@@ -15,6 +15,7 @@ class Valid(Mask, kind="valid"):
     flags: NodeRef
     """True for real tokens, false for padding; `attention_mask` in transformers."""
 
+    usual_data = "valid"
     node_refs = {"flags": "bool[batch, key]"}
     true_hides_nothing = True
     spoken = False
@@ -34,6 +35,7 @@ class Documents(Mask, kind="documents"):
     ids: NodeRef
     """Document id (segment id) of each position: equal within a document, different between the documents of a row."""
 
+    usual_data = "documents"
     node_refs = {"ids": "int[batch, key]"}
     one_sequence = True
     example = """
@@ -116,6 +118,7 @@ class Pairs(Mask, kind="pairs"):
     pairs: NodeRef
     """A row for each query: true for the keys that it sees."""
 
+    usual_data = "pairs"
     node_refs = {"pairs": "bool[batch, query, key]"}
     example = """
 inputs: {x: "float[batch, time, 32]", edges: "bool[batch, time, time]"}

@@ -35,6 +35,8 @@ class Mask(Part):
     same. None: every number is at most half the positions."""
     spoken: ClassVar[bool] = True
     """Whether a drawing names it in words; the data that it reads is shown beside the block in any case."""
+    usual_data: ClassVar[str] = ""
+    """What its data is called in most models, which needs no words behind its name."""
     familiar: ClassVar[str] = ""
     """A word for a mask whose picture is well known, so that no other text is needed."""
     width_field: ClassVar[str] = ""
@@ -191,12 +193,12 @@ class Mask(Part):
 
     @declaration
     def words(self) -> str:
-        """Return the caption of the mask in drawings: `window 512`, `block window 64 (radius 1)`."""
+        """Return the caption of the mask in drawings: `window 512`, `block window 64 (radius 1)`; `pairs` for `pairs(pairs)`."""
         if not self.kind:
             return self.expression()
         (_, first), *others = [(name, str(getattr(self, name))) for name in type(self).model_fields] or [("", "")]
         more = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in others)
-        said = [self.kind.replace("_", " "), first, f"({more})" if more else ""]
+        said = [self.kind.replace("_", " "), first if first != self.usual_data else "", f"({more})" if more else ""]
         return " ".join(filter(None, said))
 
     @declaration

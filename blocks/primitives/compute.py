@@ -72,15 +72,20 @@ graph: {y: {compute: x * sigmoid(gate)}}
         written = as_printed(with_outer_products(self.formula.text, axes))
         numbers = tuple(f"{name} = {_number(number)}" for name, number in self.formula.named_numbers)
         zeros = "0" if is_zero(self.formula.tree, self.formula.numbers) else ""
+        valued = self.with_numbers(written)
         if len(written) <= WIDEST:
-            tight = written.replace(" · ", "·")
-            for name, number in self.formula.named_numbers:
-                tight = re.sub(rf"\b{re.escape(name)}\b", _number(number), tight)
-            tight = without_ones(tight)
+            tight = without_ones(valued.replace(" · ", "·"))
             return Look(written, numbers, "merge", number=zeros, formula=tight if len(tight) <= MAX_IN_BRIEF else "")
         told = with_short_names(written, WIDEST_BELOW) or begun(written, WIDEST_BELOW)
-        room = len(" · ".join((told, *numbers))) <= WIDEST_BELOW  # else, what the recipe calls them must do
-        return Look(view.name, (told, *numbers) if room else (told,), "merge", number=zeros)
+        if len(" · ".join((told, *numbers))) <= WIDEST_BELOW:
+            return Look(view.name, (told, *numbers), "merge", number=zeros)
+        return Look(view.name, (valued if len(valued) <= WIDEST_BELOW else told,), "merge", number=zeros)
+
+    def with_numbers(self, written: str) -> str:
+        """Return its formula as a paper writes it, with the values of the numbers that it names."""
+        for name, number in self.formula.named_numbers:
+            written = re.sub(rf"\b{re.escape(name)}\b", _number(number), written)
+        return written
 
 
 def is_zero(tree: FormulaTree, numbers: Sequence[float]) -> bool:
@@ -165,6 +170,8 @@ PRINTED = (
     (r" \* ", " · "),
     (r" - ", " − "),
     (r"(?<![\w)\]²³ ])-|(?<=[-+*/(,·−] )-|^-", "−"),
+    (r"==", "="),
+    (r"!=", "≠"),
     (r">=", "≥"),
     (r"<=", "≤"),
 )

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from blocks.core import Look, spoken
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
 from composer.draw.series import NUMBER, REPEAT, as_chain, as_series, of_passes, one_each, one_number, template
-from composer.draw.structure import behind_skip, exchanges, parallel_part, shortcut_of, side_by_side, with_shortcut
+from composer.draw.structure import JOINED, behind_skip, exchanges, parallel_part, shortcut_of, side_by_side, with_shortcut
 from composer.draw.style.line_breaks import has_room
 
 MAX_LETTERS = 64
@@ -32,6 +32,8 @@ PADDING = re.compile(r"\b(\w+_)?valid\b")
 """Which positions count, in a formula: it leaves out padding, and says nothing of what a block is."""
 SCALE = re.compile(r"× (\S+)")
 """A block that multiplies by a number, which beside others reads as how often something is there."""
+CHAIN = re.compile(rf"{NUMBER.pattern}(?: → {NUMBER.pattern}){{2,}}")
+"""The widths of maps one after the other."""
 MOVES, NORMS, BETWEEN, MAPS, OPERATIONS, MAIN = range(-1, 5)
 """How much blocks matter for what a box is."""
 MAX_TURN, MAX_TURN_LETTERS = 4, 44
@@ -239,6 +241,8 @@ def _with_less(every: Sequence[Sequence[Brief]], *, norms: bool) -> Iterator[tup
     maps = max(sum(one.weight == MAPS for one in own) for own in every)
     idle = {NORMS} if max(weights) > MAPS and not norms else set()
     if idle:
+        if any(DROPOUT in one.then for own in every for one in own):
+            yield [[one for one in own if one.weight >= min(weights - idle)] for own in every], {}  # where there is room for all
         every = [[replace(one, then=one.then.partition(DROPOUT)[0].removesuffix(" · ")) for one in own] for own in every]
     idle |= {MAPS} if max(weights) == OPERATIONS and maps > MAX_MAPS else set()
     for least in sorted(weights - idle):
@@ -336,7 +340,12 @@ def briefs(flow: Flow) -> list[Brief]:
     """Return the blocks of a flow, but for merges; those with a mask tell it where another block has another one, and where the
     box has the picture of cross-attention.
     """
-    leaves = [item for item in flow.leaves() if isinstance(item, OpenMixture) or not (item.look.sign or item.look.quiet)]
+    fed = joins_from_outside(flow)
+    leaves = [
+        item
+        for item in flow.leaves()
+        if isinstance(item, OpenMixture) or item.about.path in fed or not (item.look.sign or item.look.quiet)
+    ]
     behind = behind_skip(flow) or ()
     reads = {edge.target for edge in flow.all_edges()}
     looks = [item.look for item in leaves if isinstance(item, Leaf) and item.look.mask and not item.look.double]
@@ -354,6 +363,8 @@ def briefs(flow: Flow) -> list[Brief]:
         if isinstance(item, Leaf) and item.after.startswith(DROPOUT):
             one = replace(one, then=" · ".join(filter(None, (one.then, item.after))))
         found.append(replace(one, forms=tuple(scaled(form) for form in one.forms), behind=item.about.path in behind))
+    if fed and any(one.weight == MAIN for one in found):  # beside maps alone, what is joined matters less than these
+        found = [replace(one, weight=MAIN) if leaf.about.path in fed else one for one, leaf in zip(found, leaves, strict=True)]
     told = zip(found, leaves, strict=True)
     in_order = sorted(told, key=lambda pair: is_held(pair[0], pair[1], reads))  # tables and the like behind what computes
     by_path = {leaf.about.path: one for one, leaf in in_order if " · " not in one.forms[-1]}  # a formula reads as several blocks
@@ -374,6 +385,22 @@ def by_numbers(by_path: dict[str, Brief], titles: Mapping[str, str]) -> dict[str
     numbers = dict.fromkeys(number for one in naming.values() for number in one.numbers)
     told = Brief((", ".join(numbers),), OPERATIONS)
     return {path: told if path == first else one for path, one in by_path.items() if path not in others}
+
+
+def joins_from_outside(flow: Flow) -> set[str]:
+    """Return the paths of the concatenations in a flow of what flows with what comes from elsewhere, as on the way up of a U."""
+    joins = {leaf.about.path for leaf in flow.leaves() if isinstance(leaf, Leaf) and leaf.look.sign == "‖"}
+    inside = {*paths_in(flow)} if joins else set()
+    wires = (edge for edge in flow.all_edges() if edge.target in joins and not edge.back)
+    return {edge.target for edge in wires if edge.source.origin != flow.entry and edge.source.path not in inside}
+
+
+def paths_in(flow: Flow) -> Iterator[str]:
+    """Yield the paths of all that a flow holds."""
+    for item in flow.items:
+        yield item.about.path
+        if isinstance(item, Group):
+            yield from (path for inner in item.flows for path in paths_in(inner))
 
 
 def by_kind(blocks: Iterable[Brief]) -> list[Brief]:
@@ -423,11 +450,34 @@ def with_repeats(flow: Flow, by_path: Mapping[str, Brief]) -> dict[str, Brief]:
         if len(only) == 1 and group.count.isdigit() and all(found[path].weight <= BETWEEN for path in rest):
             found |= {path: replace(found[path], times=int(group.count), turn=group.about.path) for path in own}
         else:
-            times = f"{group.count} parallel" if group.parallel else f"× {group.count}"
-            name = group.header[0] or spoken(group.about.path.rpartition(".")[2])
-            one = Brief(nested(f"{times} {name}", group.flows), MAIN)
+            one = Brief(of_repeat(group), MAIN)
             found = {path: one if path == own[0] else said for path, said in found.items() if path not in own[1:]}
     return found
+
+
+def of_repeat(group: Group) -> tuple[str, ...]:
+    """Return a repeat with what is in it as one block of another box, from the fullest form to the shortest; one whose passes map
+    from width to width, and that has the name of all of them, with these widths alone: `MLP 64 → 128 → 1024`.
+    """
+    called = spoken(group.about.path.rpartition(".")[2])
+    name = group.header[0] or called
+    times = f"{group.count} parallel" if group.parallel else f"× {group.count}"
+    forms = nested(f"{times} {name}", group.flows)
+    if not group.widths:
+        return forms
+    return f"{name if name == called and not name.endswith('s') else forms[-1]} {group.widths}", forms[-1]
+
+
+def widths_in_turn(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> str:
+    """Return from which width to which the passes of a repeat map, one after the other, each by its only map: `64 → 128 → 1024`;
+    nothing for others.
+    """
+    if len(flows) < 2 or any(len(own) > 1 for own in passes):
+        return ""
+    flows, passes = by_first_pass(flows, passes)
+    chains = (in_chain(words, passes, flows) for words in ever_shorter(flows))
+    found = CHAIN.search(" · ".join(next(filter(None, chains), ())))
+    return found[0] if found else ""
 
 
 def repeats_in(flow: Flow) -> Iterator[Group]:
@@ -472,6 +522,8 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
     if isinstance(item, OpenMixture):
         return Brief(item.brief, MAIN)
     look = item.look
+    if look.sign:
+        return Brief((JOINED[look.sign][-1],), BETWEEN)
     sides = tuple(side.title for side in look.sides)
     if look.brief or look.short:
         forms = look.brief or (look.short,)
@@ -486,7 +538,7 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
         plain = look.title if sum(map(str.isupper, look.title)) > 1 else look.title[:1].lower() + look.title[1:]  # not `ReLU`
         return Brief((plain,), BETWEEN if reads else MOVES, sides, computes=reads)
     number = next((fact for fact in look.facts if NUMBER.search(fact)), "").removesuffix(" + bias")
-    title = item.about.path.rpartition(".")[2].replace("_", " ") if is_parameter(item) and not reads else look.title
+    title = item.about.path.rpartition(".")[2] if is_parameter(item) and not reads else look.title
     comma = "," if number.startswith("starts ") else ""  # else, it is what the title calls that starts there
     told = (f"{title}{comma} {number}", title) if 0 < len(number) <= MAX_FACT else (title,)
     given = not reads and not item.about.parameters and look.hue != "embed"  # such as a table that is computed

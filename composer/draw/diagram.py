@@ -133,6 +133,8 @@ class Group:
     """Whether no pass reads what another one gives."""
     shape: str = ""
     """Of what it gives, where it is not that of what it reads."""
+    widths: str = ""
+    """From which width to which its passes map one after the other, each by its only map: `64 → 128 → 1024`."""
     goes_on: str = ""
     """Who alone reads what each pass returns: `next layer`; nothing where something around it does."""
 

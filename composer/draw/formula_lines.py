@@ -9,6 +9,8 @@ from composer.draw.diagram import Flow, Group, Item, Leaf
 
 ONE_LINE = 46
 """Signs of what a box of the usual width has below its title."""
+CONSTANT = "Constant"
+"""The title of values that a formula gives at each place of some axes, which stand below it in a line of their own."""
 OPERATOR = re.compile(r" (?=[+−·⊗/] )")
 """Before which sign a formula may go on in another line, as in a paper."""
 
@@ -23,15 +25,17 @@ def with_formula_lines(flow: Flow) -> Flow:
             not isinstance(item, Leaf)
             or item.rows
             or item.closed
-            or item.look.hue != "merge"
+            or not (item.look.hue == "merge" or item.look.title == CONSTANT)
             or len(item.look.detail) <= ONE_LINE
         ):
             return item
         formula, *others = item.look.facts
-        two = in_two_lines(formula)
-        if len(two) < 2:
+        whole = item.look.title == CONSTANT and bool(others) and len(formula) <= ONE_LINE
+        two = (formula,) if whole else in_two_lines(formula)
+        if len(two) < 2 and not whole:
             return item
-        return replace(item, lines=(("title", item.look.title), *(("detail", line) for line in (*two, *others))))
+        title = item.name or item.look.title
+        return replace(item, lines=(("title", title), *(("detail", line) for line in (*two, *others))))
 
     return flow.map_items(of_item)
 

@@ -512,6 +512,66 @@ def test_closed_box_tells_blocks_in_the_order_in_which_they_run() -> None:
     assert said["two"].startswith("normal noise · ")
 
 
+WIDTHS = """recipe: widths
+inputs: {x: "float[batch, 8]"}
+blocks:
+  layer:
+    params: {out: {type: int, required: true}}
+    inputs: {x: "float[batch, dim]"}
+    graph: {fc: {type: linear, out: out}, norm: layernorm, relu: relu}
+  tell:
+    inputs: {x: "float[batch, dim]"}
+    graph:
+      REPEATED: {repeat: 3, each: {out: [16, 64, 256]}, graph: {layer: {type: layer, out: out}}}
+      fc: {type: layer, out: 4}
+graph: {one: tell}
+"""
+
+
+def test_repeat_of_one_map_in_a_closed_box_tells_its_widths() -> None:
+    """One that has the name of all its passes is so called, and its passes are counted by their widths."""
+    assert shut(WIDTHS.replace("REPEATED", "mlp"), "one")["one"].startswith("MLP 8 → 16 → 64 → 256 · Layer (Linear 256 → 4")
+    assert shut(WIDTHS.replace("REPEATED", "layers"), "one")["one"].startswith("× 3 Layer 8 → 16 → 64 → 256 · ")
+
+
+def test_closed_box_tells_what_it_joins_from_elsewhere() -> None:
+    """As on the way up of a U; of what is made in it, branches that meet are told otherwise."""
+    text = """recipe: r
+inputs: {x: "float[batch, 8, 4, 4]", skip: "float[batch, 8, 4, 4]"}
+blocks:
+  map: {inputs: {x: "float[batch, channels, height, width]"}, graph: {conv: {type: conv2d, out: 8, kernel_size: 1}, relu: relu}}
+  up:
+    inputs: {x: "float[batch, 8, height, width]", skip: "float[batch, 8, height, width]"}
+    graph:
+      join1: {type: concat, axis: -3, in: [x, skip]}
+      map1: map
+      join2: {type: concat, axis: -3, in: [map1, skip]}
+      map2: map
+  cell:
+    inputs: {x: "float[batch, 8, height, width]", skip: "float[batch, 8, height, width]"}
+    graph: {y: {compute: x + skip}, join: {type: concat, axis: -3, in: [x, y]}, map: map}
+graph: {one: {type: up, in: {x: x, skip: skip}}, two: {type: cell, in: {x: one, skip: skip}}}
+"""
+    said = shut(text, "one", "two")
+    assert said["one"] == "2 × (concat · Map (conv 1 × 1 (16 → 8), ReLU))"
+    assert "concat" not in said["two"]
+
+
+def test_closed_box_tells_dropout_where_there_is_room() -> None:
+    text = """recipe: r
+inputs: {x: "float[batch, 8, 4, 4]"}
+blocks:
+  head:
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph:
+      conv: {type: conv2d, out: 4, kernel_size: 1}
+      drop: {type: dropout, p: 0.5}
+      back: {type: conv2d, out: 8, kernel_size: 1}
+graph: {one: head}
+"""
+    assert shut(text, "one")["one"] == "conv 1 × 1 (8 → 4) · dropout 0.5 · conv 1 × 1 (4 → 8)"
+
+
 EXCHANGE = """recipe: exchange
 inputs: {x: "float[batch, 8]", y: "float[batch, 8]"}
 blocks:

@@ -119,6 +119,37 @@ def test_a_detail_of_boxes_that_differ_is_that_of_a_named_one() -> None:
     assert unlike(recipe, untold) == ["one"]
 
 
+TURNED = """recipe: turned
+inputs: {x: "float[batch, time, 8]"}
+blocks:
+  mix:
+    params: {turn: {type: bool, default: false}, twice: {type: bool, default: false}}
+    inputs: {x: "float[batch, time, dim]"}
+    graph:
+      value: {type: linear, out: dim}
+      gate: {type: linear, out: dim, in: x}
+      rows: {type: einsum, pattern: "b t d, b s d -> b t s", in: [value, gate], when: not turn}
+      sums: {type: einsum, pattern: "b t d, b s d -> b s t", in: [value, gate], when: turn}
+      seen: {type: softmax, in: sums if turn else rows}
+      mixed: {type: einsum, pattern: "b t s, b s d -> b t d", in: [seen, value]}
+      back: {type: linear, out: dim}
+      more: {type: linear, out: dim, when: twice}
+graph:
+  one: mix
+  two: {type: mix, turn: true}
+"""
+
+
+def test_uses_that_differ_in_one_box_have_one_detail() -> None:
+    """It says what stands there in the other one, and stands for both; of what differs in more, each has a detail."""
+    figure = composer.load(TURNED).draw()
+    (head,) = titles(figure)
+    assert head == ["Mix", "as in one", "in two: Inner product b t d, b s d → b s t"]
+    assert [one.stands_for for one in figure.scene.details] == [("one", "two")]
+    assert faults(figure.scene) == []
+    assert len(titles(composer.load(TURNED.replace("turn: true", "turn: true, twice: true")).draw())) == 2
+
+
 def test_a_block_that_stands_open_in_the_figure_has_no_detail() -> None:
     """A reader sees its inside there."""
     assert titles(composer.load(TWO).draw(open=["one"])) == []

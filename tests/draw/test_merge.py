@@ -182,6 +182,14 @@ def test_what_is_usual_is_told_beside_what_is_not() -> None:
     assert listed(["θ = 10\u00a0000", "θ = 160\u00a0000"]) == "θ = 10\u00a0000, 160\u00a0000"
 
 
+def test_what_the_last_pass_says_is_that_of_its_kind() -> None:
+    """Which may be one that comes before others."""
+    looks = [Look("Map", said) for said in (("8 → 8", "bias"), ("8 → 8",), ("8 → 8", "tied", "scaled"), ("8 → 8", "frozen"))]
+    assert all_values(looks) == ("8 → 8", "bias in the first", "frozen in the last")
+    assert all_values(looks, end=2) == ("8 → 8", "bias in the first", "tied in the last", "scaled in the last")
+    assert all_values(looks, end=0) == ("8 → 8", "bias in the first and the last")
+
+
 def test_kinds_of_the_same_nodes_share_a_frame() -> None:
     """With the colors that they have in a map of all kinds."""
     wide, narrow, other = of("heads 4"), of("heads 2"), flow("attn: x", "more: attn")

@@ -71,6 +71,15 @@ def test_a_page_with_room_above_its_first_column_is_no_wider() -> None:
     assert boxes["text"].left == boxes["time"].left and boxes["text"].bottom < boxes["time"].top
 
 
+@pytest.mark.parametrize("options", [{}, {"direction": "right"}])
+def test_a_value_that_goes_by_its_name_alone_has_an_arrow_to_that(options: dict[str, object]) -> None:
+    """No wire leaves its box, which would seem to be read by nobody."""
+    scene = drawn(PAPERS / "latent_diffusion.yaml", **options)
+    (name,) = (one.text for one in scene.references if (one.source, one.target) == ("t", ""))
+    (arrow,) = (wire for wire in scene.wires if wire.source == "t" and wire.style != "far")
+    assert name.text == "t" and arrow.arrow and not arrow.target
+
+
 def test_in_steps_it_comes_with_its_first_reader() -> None:
     """Its arrow and its name come with it."""
     shown = []

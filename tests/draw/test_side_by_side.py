@@ -266,6 +266,18 @@ def test_readers_of_a_value_branch_off_one_wire(monkeypatch: pytest.MonkeyPatch)
     assert [*overlaps(scene), *starts(scene), *ends(scene)] == []
 
 
+def test_a_column_that_reads_no_other_stands_before_its_readers() -> None:
+    """Wires lead from it to both, and go up as one to where they part; as places that an encoder and its decoder read."""
+    scene = composer.load(Path(__file__).with_name("papers") / "detr.yaml").draw().scene
+    assert not any(one.source == "place" for one in scene.references)
+    ways = [wire for wire in scene.wires if wire.source == "place"]
+    assert len(ways) == 3 and {wire.target for wire in ways} == {"encoder.attn.body", "decoder.cross.body"}
+    (rise,) = {wire.points[2][0] for wire in ways}
+    heights = {wire.points[-1][1] for wire in ways if wire.target == "encoder.attn.body"}
+    assert {dot.y for dot in scene.dots if dot.x == rise} == heights
+    assert [*overlaps(scene), *starts(scene), *ends(scene)] == []
+
+
 def test_many_outputs_of_a_repeat_have_wires() -> None:
     """None goes by its name, though they are read in another order than they are made."""
     scene = composer.load(Path(__file__).with_name("finds") / "seven_outputs_of_a_repeat.yaml").draw().scene

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 import composer
-from blocks.core import BlockView, grouped, size, spoken
+from blocks.core import BlockView, NodeRef, grouped, size, spoken
+from blocks.masks.data_masks import Pairs
 from blocks.primitives.pointwise import Scale
 from composer.cost.units import short
 from composer.draw.build.diagram_builder import build_diagram
@@ -26,6 +27,7 @@ from composer.draw.wording import printable, shape
 from composer.graph.parameters import parameters
 from composer.graph.passes.roll_layers.roll_layers import folded
 from tests.draw.cases import FORMS, PAPERS
+from tests.draw.checks import overlaps
 from tests.draw.flows import flow
 
 
@@ -330,6 +332,8 @@ def test_axes_are_called_by_their_names(image: str, node: str, said: str) -> Non
         ("{compute: 'x * sigmoid(1.7 * x) - x ** 2'}", ("x · σ(1.7 · x) − x²", "")),
         ("{compute: -x / sqrt(1 + float32(x) * x)}", ("−x / √(1 + x · x)", "")),
         ("{compute: k * parts.a - parts.b}", ("k · a − b", "")),
+        ('{compute: "where(x == 1, x, 0)"}', ("where(x = 1, x, 0)", "")),
+        ("{type: constant, over: {i: 4}, value: exp(-2 * i)}", ("Constant", "exp(−2 · i) · for i < 4")),
         ("{compute: k * parts.a - others.a}", ("k · parts.a − others.a", "")),
     ],
 )
@@ -340,6 +344,38 @@ def test_primitives_are_told_as_a_paper_writes_them(node: str, said: tuple[str, 
     text += f"  y: {node}\n" if "in: " in node or "compute" in node else f"  y: {node[:-1]}, in: x}}\n"
     leaf = build_diagram(folded(composer.load(text + "outputs: {y: y, a: parts.a, b: others.a}\n").program), Depth()).by_path["y"]
     assert isinstance(leaf, Leaf) and (leaf.look.title, leaf.look.detail) == said
+
+
+def test_long_formula_has_the_numbers_that_it_names() -> None:
+    """Below the name of its node, where there is no room to tell what each is."""
+    text = """recipe: r
+params: {apps: 100000, crossed: 1000000}
+inputs: {installed: "int[batch]", impression: "int[batch]"}
+graph: {cross: {compute: (installed * apps + impression) % crossed}}
+"""
+    leaf = build_diagram(folded(composer.load(text).program), Depth()).by_path["cross"]
+    assert isinstance(leaf, Leaf)
+    assert leaf.look.detail.replace("\u00a0", " ") == "(installed · 100 000 + impression) % 1 000 000"
+
+
+def test_long_formula_of_a_constant_stands_in_lines_below_its_name() -> None:
+    """With the axes in a line of their own; beside a sum, what is written above that has room too."""
+    text = """recipe: r
+inputs: {x: "float[batch, 6, 512]"}
+graph:
+  waves: {type: constant, over: {t: 6, c: 512}, value: cos((t + 1) / 10000 ** (2 * (c // 2) / 512))}
+  moved: {compute: x + waves, axes: {x: b t c, waves: t c}}
+  back: {type: linear, out: 512}
+"""
+    scene = composer.load(text).draw().scene
+    (said,) = ([one.text for one in box.texts] for box in scene.boxes if box.about.path == "waves")
+    assert said == ["waves", "cos((t + 1) / 10000^(2 · (c // 2) / 512))", "for t < 6, c < 512"]
+    assert [*overlaps(scene)] == []
+
+
+def test_mask_of_data_that_has_its_name_says_it_once() -> None:
+    said = [Pairs(pairs=NodeRef("pairs")).words(), Pairs(pairs=NodeRef("seen")).words()]
+    assert said == ["pairs", "pairs seen"]
 
 
 def test_frame_of_a_branch_has_the_name_of_the_branch() -> None:

@@ -186,7 +186,9 @@ def mixture(captions: Captions, node: TypedBlock, experts: Mixture, place: NodeP
     seen, count = look(expert), visited(experts)
     all_experts = captions.counts.total([f"{place.first}.{experts.expert}"])
     each = [f"{short(all_experts // experts.experts)} each"] if all_experts else []
-    header = (f"{experts.experts} × {seen.short or seen.title}", *each, *seen.facts)
+    called = seen.short or seen.title
+    facts = [fact for fact in seen.facts if fact not in called.split()]  # `ReLU` of a `ReLU FFN`
+    header = (f"{experts.experts} × {called}", *each, *facts)
     about = captions.about(node, place, ("Mixture of experts", *header, f"{count} of {experts.experts} visited"))
     own = captions.counts.total(place.inner(experts.expert).all)
     some = ", for example these" if count < experts.experts and captions.depth.spacious else ""

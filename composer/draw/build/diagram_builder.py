@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import assert_never
 
 from blocks.core import Steps, size, spoken
+from composer.draw.brief import widths_in_turn
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
@@ -375,7 +376,8 @@ class DiagramBuilder:
             cells = tuple(one.kinds for one in alike) if len(alike) > 1 and len(kinds) <= MAX_MAPPED_KINDS else ()
             whole = Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds), parallel=parallel)
             goes_on = f"next {each_pass(node.name)[0]}" if path in self.handed_on and not looped else ""
-            out.items.append(replace(whole, shape=self.frame_shape(node), goes_on=goes_on))
+            widths = "" if parallel else widths_in_turn(flows, kinds)
+            out.items.append(replace(whole, shape=self.frame_shape(node), widths=widths, goes_on=goes_on))
         second_streams = set().union(*(flow.second_streams for flow in flows))
         out.edges += repeats.outer_edges(node, values, path, second_streams, stream, all_inputs=closed)
         return of_frame(node.passes[-1], path, ports, last_pass=count - 1)

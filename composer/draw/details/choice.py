@@ -29,6 +29,11 @@ class Candidate:
         return self.places[0].path
 
     @property
+    def called(self) -> str:
+        """The paths of all, as a reader calls these: a branch by its own name."""
+        return ", ".join(one.path.removesuffix(".body") for one in self.places)
+
+    @property
     def names(self) -> frozenset[str]:
         """By what it may be asked for: the paths, and the name of its block in the recipe."""
         return frozenset([*(one.path for one in self.places), self.places[0].block])
@@ -45,6 +50,11 @@ class Candidate:
         place, and then what is least like a chain.
         """
         return 0 if self.branching >= TELLING else 1 if self.pulled_out else 2, -self.branching
+
+
+def is_other_use(one: Candidate, other: Candidate) -> bool:
+    """Return whether two are of one block that the recipe defines, which then differs inside in more than numbers."""
+    return one.places[0].block == other.places[0].block != ""
 
 
 def is_small(place: GroupPlace) -> bool:

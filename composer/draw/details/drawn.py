@@ -10,11 +10,13 @@ from composer.draw.about import About
 from composer.draw.build.group_places import GroupPlace
 from composer.draw.build.levels import Depth
 from composer.draw.closing import boxes_inside
-from composer.draw.details.choice import TELLING, Candidate, candidates, is_small, wanted
+from composer.draw.details.choice import TELLING, Candidate, candidates, is_other_use, is_small, wanted
 from composer.draw.details.inside import BlockInside, count_read, inside_of
 from composer.draw.details.placing import best_spot, best_spots, covered
+from composer.draw.details.twins import difference
 from composer.draw.diagram import Flow
 from composer.draw.geometry import Area, Text
+from composer.draw.layout.ends.named_values import with_names_above
 from composer.draw.layout.ends.places import tell_places
 from composer.draw.layout.fragment import Fragment, Pieces
 from composer.draw.layout.page import MARGIN, body
@@ -63,9 +65,11 @@ class Details:
                 break
             one = min(left, key=lambda one: bool(scene.details) and not (details or one.pulled_out))  # but for the first, these
             tried.add(one.path)
-            if (made := self.with_detail(scene, boxes, flow, depth, one, limited=not details)) is not None:
+            twins = [] if details else [other for other in left if other.path not in tried and is_other_use(other, one)]
+            if (made := self.with_detail(scene, boxes, flow, depth, one, twins, limited=not details)) is not None:
                 scene = made
                 frames.add(one.path)
+                tried |= {other.path for other in twins if other.path in scene.details[-1].stands_for}
                 boxes += scene.details[-1].inside.boxes
         return self.together(alone, scene, {plain(box.about.path): box.area for box in reversed(boxes)})
 
@@ -119,14 +123,20 @@ class Details:
         return tuple(self.missing(scene, [one.places[0].block or one.path for one in drawn]))
 
     def with_detail(
-        self, scene: Scene, boxes: Sequence[Box], flow: Flow, depth: Depth, one: Candidate, *, limited: bool
+        self,
+        scene: Scene,
+        boxes: Sequence[Box],
+        flow: Flow,
+        depth: Depth,
+        one: Candidate,
+        twins: Sequence[Candidate] = (),
+        *,
+        limited: bool,
     ) -> Scene | None:
-        """Return a drawing with one more detail; none where that cannot be or the page has no room for it."""
-        own = frozenset(place.path for place in one.places)
-        opened = self.diagram(replace(depth, opened=depth.opened | own, whole=own))
-        holders = {held.about.path for held in scene.details for place in one.places if lies_in(place.path, held.about.path)}
-        around = self.diagram(replace(depth, opened=depth.opened | holders)) if holders else flow
-        inside = [inside_of(opened, around, place.path, place.node) for place in one.places]
+        """Return a drawing with one more detail, which tells what differs in other uses of its block if that is one box; none
+        where that cannot be or the page has no room for it.
+        """
+        around, inside = self.insides(scene, flow, depth, one)
         closed = {plain(box.about.path): box for box in reversed(boxes)}
         shown = [found for found in inside if found is not None and found.path in closed]
         if inside[0] is None or not shown:
@@ -141,10 +151,21 @@ class Details:
         differs = any(other.block == kind.block != "" and other.form != kind.form for other in self.groups())
         told = alike and not differs and same_title <= {place.path for place in one.places}
         names = ", ".join(filter(None, (chosen.note, "" if told else f"as in {chosen.path.removesuffix('.body')}")))
-        whole = body(chosen.flow, chosen.titles, self.typography, shapes=self.shapes)
+        whole = with_names_above(body(chosen.flow, chosen.titles, self.typography, shapes=self.shapes), self.typography)
         tell_places(whole.pieces, self.typography)
-        placed = self.placed(scene, whole, chosen, names, box, [place.path for place in one.places])
+        differing = {other: difference(chosen, self.insides(scene, flow, depth, other)[1]) for other in twins}
+        lines = [names, *(f"in {other.called}: {said}" for other, said in differing.items() if said)]
+        stands_for = [place.path for other in (one, *twins) if other is one or differing[other] for place in other.places]
+        placed = self.placed(scene, whole, chosen, [*filter(None, lines)], box, stands_for)
         return placed if not limited or self.has_room(scene, placed, one) else None
+
+    def insides(self, scene: Scene, flow: Flow, depth: Depth, one: Candidate) -> tuple[Flow, list[BlockInside | None]]:
+        """Return alike blocks from inside, each by itself, and the diagram in which they are closed."""
+        own = frozenset(place.path for place in one.places)
+        opened = self.diagram(replace(depth, opened=depth.opened | own, whole=own))
+        holders = {held.about.path for held in scene.details for place in one.places if lies_in(place.path, held.about.path)}
+        around = self.diagram(replace(depth, opened=depth.opened | holders)) if holders else flow
+        return around, [inside_of(opened, around, place.path, place.node) for place in one.places]
 
     def has_room(self, scene: Scene, placed: Scene, one: Candidate) -> bool:
         """Return whether a page has room for one more detail; most for the first one, if that is no larger than a figure, and
@@ -156,16 +177,19 @@ class Details:
         allowed = self.first_limit if roomy else self.limit if one.branching > RESIDUAL or one.pulled_out else 1.0
         return self.size(placed.width, placed.height) <= max(allowed, self.size(scene.width, scene.height))
 
-    def placed(self, scene: Scene, whole: Fragment, inside: BlockInside, names: str, box: Box, alike: Sequence[str]) -> Scene:
+    def placed(
+        self, scene: Scene, whole: Fragment, inside: BlockInside, lines: Sequence[str], box: Box, alike: Sequence[str]
+    ) -> Scene:
         """Return a drawing with a detail at its place."""
         title = title_of_box(box)
         said = [Text(0, 22, title, "title", "start", self.typography.scale)]
-        if names:
-            said.append(Text(0, 22 + LINE, names, "detail", "start", self.typography.scale))
+        said += [
+            Text(0, 22 + LINE * number, line, "detail", "start", self.typography.scale) for number, line in enumerate(lines, 1)
+        ]
         room = covered(whole.pieces, [])
         high, low = min(one.top for one in room), max(one.bottom for one in room)
         left, right = min(one.left for one in room), max(one.right for one in room)
-        head = HEAD + (LINE if names else 0)
+        head = HEAD + LINE * len(lines)
         width = max(right - left, *(text.area.right for text in said)) + 2 * PAD
         height = low - high + head + PAD
         taken, page = free_page(scene)
@@ -173,7 +197,7 @@ class Details:
         moved = Pieces()
         moved.take(whole.pieces, x + PAD - left, y + head - high)
         texts = tuple(text.moved(x + PAD, y) for text in said)
-        about = About(inside.path, f"{title} from inside" + (f", {names}" if names else ""), box.about.lines)
+        about = About(inside.path, ", ".join((f"{title} from inside", *lines)), box.about.lines)
         drawing = named(moved, inside.path, title, x + width, y + height)
         detail = Detail(about, tuple(alike), x, y, width, height, texts, drawing)
         return enlarged(replace(scene, details=(*scene.details, detail)))

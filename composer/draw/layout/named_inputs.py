@@ -87,7 +87,7 @@ def _with_name(leaf: Leaf, typography: Typography) -> Fragment:
     width, height = max(MIN_COLUMN_WIDTH, needed(leaf, typography)), box_height(leaf, typography)
     found = Fragment(left=width / 2, right=width / 2)
     found.pieces.boxes.append(box(leaf, 0, 0, width, height, typography))
-    name = reference_above(found, leaf.about.path, -height, typography)
+    name = reference_above(found, leaf.about.path, leaf.about.path, -height, typography)
     found.left = found.right = max(width / 2, name.right)
     found.height = -name.top
     return found

@@ -14,6 +14,7 @@ from composer.draw.layout.beside.pyramid import pyramid_fragment
 from composer.draw.layout.beside.u_shape import u_on_page
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
+from composer.draw.layout.ends.named_values import with_names_above
 from composer.draw.layout.ends.shapes import room_for_shapes
 from composer.draw.layout.fragment import Fragment, Pieces, shift
 from composer.draw.layout.named_inputs import input_leaf, many_named, names_alone, with_named_inputs
@@ -73,8 +74,10 @@ def page(
     whole = body(flow, titles, typography, shapes=shapes, high=high, break_after=break_after)
     if named := many_named(whole, titles):
         alone = names_alone(flow, named)
-        whole = body(alone, titles, typography, shapes=shapes, high=high, break_after=break_after)
+        whole = with_names_above(body(alone, titles, typography, shapes=shapes, high=high, break_after=break_after), typography)
         whole = with_named_inputs(whole, named, titles, typography, above=upright)
+    else:
+        whole = with_names_above(whole, typography)
     return with_head(whole, titles, typography)
 
 

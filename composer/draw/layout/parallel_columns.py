@@ -117,7 +117,8 @@ class _PageColumns:
             way, corner = self.way(number, (edge, points), order, apart * (order - (len(orders) - 1) / 2))
             if edge.target != self.turn:
                 self.heights.setdefault((edge.source.origin, corner), []).append(points[0][1])
-            self.turns.setdefault(edge.source.origin, []).append(corner)
+            if not self.rises_with_another(edge.source.origin, way, corner):
+                self.turns.setdefault(edge.source.origin, []).append(corner)
             streams = edge.target == self.turn or isinstance(edge.source.origin, PassOutput | InnerOutput)
             style: Style = "loss" if edge.trains else "measured" if edge.shape_only else "main" if streams else "cross"
             self.whole.pieces.wires.append(
@@ -170,9 +171,26 @@ class _PageColumns:
         way: list[Point] = [*start]
         if column + 1 < number:  # over the columns between
             align_height = min(align_height, min(-between.height for between in self.laid[column + 1 : number]) - 16 - 8 * order)
-            rise = self.gutters[column + 1] + track
+            rise = self.turned(edge.source.origin, column + 1) or self.gutters[column + 1] + track
             way += [(rise, start[-1][1]), (rise, align_height)]
         return [*way, (gutter, align_height), (gutter, points[0][1]), *points], (gutter, align_height)
+
+    def turned(self, origin: Origin, number: int) -> float:
+        """Return where a value turns already in the gutter at the left of a column, at the height at which it leaves its own; 0
+        where it does not.
+        """
+        height = self.taps[origin][1][-1][1]
+        near = (x for x, y in self.turns.get(origin, ()) if y == height and abs(x - self.gutters[number]) <= TRACKS / 2)
+        return next(near, 0.0)
+
+    def rises_with_another(self, origin: Origin, way: Sequence[Point], corner: Point) -> bool:
+        """Return whether a wire over columns forks from another one of its value where that goes up, and note how far it goes."""
+        start = self.taps[origin][1]
+        after = way[len(start) : len(start) + 2]
+        if len(after) < 2 or after[0] == corner or after[0] not in self.turns.get(origin, ()):
+            return False
+        self.heights.setdefault((origin, after[0]), []).append(after[1][1])
+        return True
 
     def around(self, start: Sequence[Point], points: Sequence[Point]) -> tuple[list[Point], Point]:
         """Return the way from the last block of the way down to the first of the way up, which is the last in `laid`."""

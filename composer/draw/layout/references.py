@@ -56,11 +56,11 @@ def reference_below(found: Fragment, edge: DiagramEdge, typography: Typography) 
     return text.area.bottom
 
 
-def reference_above(found: Fragment, path: str, top: float, typography: Typography) -> Area:
+def reference_above(found: Fragment, path: str, name: str, top: float, typography: Typography) -> Area:
     """Write above a box that ends at a height, on the spine, by which name others read what it gives; return what that covers."""
     end = top - SIDE_GAP
-    text = Text(0, end - 4, path, "reference", scale=typography.scale)
-    found.pieces.references.append(Reference(About(path, f"{path}, read by its name"), text, path, ""))
+    text = Text(0, end - 4, name, "reference", scale=typography.scale)
+    found.pieces.references.append(Reference(About(path, f"{name}, read by its name"), text, path, ""))
     found.pieces.wires.append(WirePath(path, "", ((0.0, top), (0.0, end))))
     return text.area
 

@@ -81,6 +81,8 @@ class Gap:
     """How far above it what it gives turns off, and to which side."""
     written: Area | None = None
     """What is covered by the label above the block below."""
+    lifted: float = 0.0
+    """How much higher that stands than usual, since something stands beside the block."""
 
     @property
     def top(self) -> float:
@@ -127,12 +129,12 @@ class Gap:
         text = Text(8, self.top - 9, label, role, "start", self.spine.options.typography.scale)
         y = self.below.y
         beside = (Area(one.left, one.top + y, one.right, one.bottom + y) for one in areas(self.below.fragment))
-        lifted = max((text.area.bottom - each.top + 3 for each in beside if each.meets(text.area)), default=0.0)
-        text = replace(text, y=text.y - lifted)
+        self.lifted = max((text.area.bottom - each.top + 3 for each in beside if each.meets(text.area)), default=0.0)
+        text = replace(text, y=text.y - self.lifted)
         self.spine.found.pieces.texts.append(text)
         self.spine.keep(text.area)
         self.written = text.area
-        self.offset = LABEL_TOP + lifted
+        self.offset = LABEL_TOP + self.lifted
 
     def tapped(self) -> bool:
         """Return whether what the block gives is led beside the column too."""
@@ -252,7 +254,7 @@ class Gap:
         if below.item is None and owner == "" and not has_outer_input:
             return 0.0
         merge = (isinstance(below.item, Leaf) and below.fragment.pieces.merges) or above.fragment.pieces.merges
-        least = LABEL_GAP if label else MERGE_GAP if merge else GAP
+        least = LABEL_GAP + self.lifted if label else MERGE_GAP if merge else GAP
         return max(least, self.offset + ARROW if busy else 0.0, self.offset if has_outer_input else 0.0)
 
     def close(self, y: float, least: float, *, has_outer_input: bool) -> float:

@@ -63,9 +63,24 @@ def split_into_columns(flow: Flow) -> list[Flow]:
     later = [one for one in ordered[list(roots).index(last) : -1] if one in others]  # other outputs, in their order
     ordered = [one for one in ordered if one not in later] + later
     columns = []
+    reads = {one: {source for source, target in given if source != one and belongs(target, column[one])} for one in roots}
+    ordered = before_readers(ordered, reads)
     for one in ordered:
         columns.append(flow.with_sinks(()).only({path for path in flow.by_path if root(path) == one}))
     return with_sinks(columns, flow.sinks)
+
+
+def before_readers(columns: Sequence[str], reads: Mapping[str, Collection[str]]) -> list[str]:
+    """Return columns in their order, but those that read no other one before the first that reads them: wires lead to the right.
+
+    >>> before_readers(["a", "b", "c"], {"a": {"b"}, "b": set(), "c": {"a", "b"}})
+    ['b', 'a', 'c']
+    """
+    found: list[str] = []
+    for one in columns:
+        found += [other for other in columns if other in reads[one] and not reads[other] and other not in found]
+        found += [one] if one not in found else []
+    return found
 
 
 def _aside(edge: DiagramEdge, flow: Flow, column: Collection[str]) -> bool:

@@ -86,10 +86,11 @@ def completed(looks: Sequence[Look]) -> list[Look]:
 
 
 def all_values(looks: Sequence[Look], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:
-    """Return what all kinds say, each of some passes, and of the rest what the first and the last say; a number that differs with
-    all its values, and how often it takes these in turn.
+    """Return what all kinds say, each of some passes, and of the rest what the first pass and the last one say; a number that
+    differs with all its values, and how often it takes these in turn.
     """
-    first, last = looks[0].facts, looks[-1].facts
+    end = max(range(len(looks)), key=lambda number: max(passes[number]))
+    first, last = looks[0].facts, looks[end].facts
     by_template = [{template(fact): fact for fact in seen.facts} for seen in looks]
     if all(len(one) == len(first) and one.keys() == by_template[0].keys() for one in by_template):
         turns = turns_of(passes)
@@ -104,8 +105,9 @@ def all_values(looks: Sequence[Look], passes: Sequence[Sequence[int]]) -> tuple[
     rest = [[fact for fact in seen.facts if fact not in common] for seen in looks]
     if all(len(own) <= 1 for own in rest) and (most := greatest([fact for own in rest for fact in own])):
         return (*common, most)
-    only_last = [f"{fact} in the last" for fact in last if fact not in common]
-    return (*common, *(f"{fact} in the first" for fact in first if fact not in common), *only_last)
+    own = dict.fromkeys(fact for fact in (*first, *last) if fact not in common)
+    where = {(True, True): "the first and the last", (True, False): "the first", (False, True): "the last"}
+    return (*common, *(f"{fact} in {where[fact in first, fact in last]}" for fact in own))
 
 
 def in_each_or(said: Sequence[str]) -> str:
