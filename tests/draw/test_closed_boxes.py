@@ -866,9 +866,9 @@ outputs: {y: encoder, large: large, small: small}
 def test_branches_that_start_from_inputs_of_their_own_stand_beside_each_other() -> None:
     """And none of them is a shortcut."""
     joined = APART.replace("JOIN", "concat, axis: -3")
-    assert lines(joined, "encoder")[1] == "conv 1 × 1 | conv 7 × 7 → conv 3 × 3, concatenated · conv 3 × 3 (14 → 4)"
+    assert lines(joined, "encoder")[1] == "conv 1 × 1 | conv 7 × 7 → conv 3 × 3, concatenated · conv 3 × 3 (14 → 4) · concat"
     summed = APART.replace("JOIN", "add").replace("out: 9", "out: 5")
-    assert lines(summed, "encoder")[1] == "conv 1 × 1 | conv 7 × 7 → conv 3 × 3, summed · conv 3 × 3 (5 → 4)"
+    assert lines(summed, "encoder")[1] == "conv 1 × 1 | conv 7 × 7 → conv 3 × 3, summed · conv 3 × 3 (5 → 4) · concat"
 
 
 def test_long_formulas_are_told_by_the_numbers_that_they_name() -> None:
