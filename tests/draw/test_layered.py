@@ -81,8 +81,7 @@ def test_what_two_tasks_share_stands_between_them() -> None:
 def paper(name: str, more: tuple[str, str] = ("", ""), details: Sequence[str] = ("auto",)) -> Scene:
     """Return the drawing of a model of a paper, of which the first text has some more behind it."""
     text = next(path for path in PAPERS if path.stem == name).read_text(encoding="utf-8")
-    before, first, after = text.partition(more[0])
-    return composer.load(before + first + more[1] + after if more[0] else text).draw(details=details).scene
+    return composer.load(text.replace(more[0], "".join(more), 1)).draw(details=details).scene
 
 
 MORE = {"hed": ("axis: -3, in: [", "stages(0), "), "retinanet": ("outputs: {", "first: class3, ")}
