@@ -170,7 +170,10 @@ graph: {y: {type: select, axis: time, index: 0, in: x}}
             )
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"index {self.index} of {axis_in_words(self.axis, view.axes)}",), "merge", low=True)
+        axes, said = view.sizes.get("...", ()), axis_in_words(self.axis, view.axes)
+        if axes and axes[axis_index(axes, self.axis)].size == 1:  # there is no other index
+            return Look("Squeeze", (said,), "merge", low=True)
+        return Look(self.called(), (f"index {self.index} of {said}",), "merge", low=True)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         if not -x.shape[self.dim] <= self.index < x.shape[self.dim]:

@@ -314,6 +314,8 @@ def test_axes_are_called_by_their_names(image: str, node: str, said: str) -> Non
         ("{type: sum, axis: -2}", ("Sum", "over time")),
         ("{type: sum, axis: first}", ("Sum", "over batch")),
         ("{type: sum, axis: last}", ("Sum", "over the last axis")),
+        ("{type: select, axis: last, index: 2}", ("Select", "index 2 of the last axis")),
+        ("{type: select, axis: -1, index: 0, in: one}", ("Squeeze", "the last axis")),
         ("{type: sum, axis: -1, in: k}", ("Sum", "over the last axis")),
         ("{type: roll, by: {-2: 1}}", ("Roll", "time by 1")),
         ("{type: slice, axis: time, start: 1}", ("Slice", "time from 1 on")),
@@ -339,7 +341,8 @@ def test_axes_are_called_by_their_names(image: str, node: str, said: str) -> Non
 )
 def test_primitives_are_told_as_a_paper_writes_them(node: str, said: tuple[str, str]) -> None:
     """In words of the field, without places of axes, casts, or outputs of nodes."""
-    text = "recipe: r\ninputs: {x: 'float[batch, time, 8]', k: 'float[4]', m: 'float[batch, 4, 6]'}\ngraph:\n"
+    given = "x: 'float[batch, time, 8]', k: 'float[4]', m: 'float[batch, 4, 6]', one: 'float[batch, 1]'"
+    text = f"recipe: r\ninputs: {{{given}}}\ngraph:\n"
     text += "".join(f"  {name}: {{type: split, into: [a, b], in: x}}\n" for name in ("parts", "others"))
     text += f"  y: {node}\n" if "in: " in node or "compute" in node else f"  y: {node[:-1]}, in: x}}\n"
     leaf = build_diagram(folded(composer.load(text + "outputs: {y: y, a: parts.a, b: others.a}\n").program), Depth()).by_path["y"]
