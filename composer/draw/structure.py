@@ -33,31 +33,35 @@ class Parallel:
 
 def parallel_part(flow: Flow) -> Parallel | None:
     """Return the first branches of a flow, each of at least one block, that fork from one value, which nothing else reads, or
-    start from one input of the flow each, and meet; nothing where there are none.
+    start from one input of the flow each, which other blocks only join, and meet; nothing where there are none.
     """
     items = flow.by_path
     if not all(isinstance(item, Leaf) for item in items.values()):
         return None
     reads: dict[str, list[object]] = {}
-    readers: dict[object, int] = {}
+    readers: dict[object, list[str]] = {}
     for edge in flow.edges:
         if not edge.shape_only and not edge.back:
             source = edge.source.path if edge.source.path in items else edge.source.origin
             reads.setdefault(edge.target, []).append(source)
-            readers[source] = readers.get(source, 0) + 1
-    for join in joins(items):
-        starts, branches = list[object](), []
+            readers.setdefault(source, []).append(edge.target)
+    met = [*joins(items)]
+    for join in met:
+        starts, branches = list[object](), list[tuple[str, ...]]()
         for end in reads.get(join, ()):
             chain: list[str] = []
             at = end
-            while isinstance(at, str) and readers[at] == 1 and len(reads.get(at, ())) == 1:
+            while isinstance(at, str) and len(readers[at]) == 1 and len(reads.get(at, ())) == 1:
                 chain.insert(0, at)
                 (at,) = reads[at]
             starts.append(at)
             branches.append(tuple(chain))
-        forked = len({*starts}) == 1 and readers[starts[0]] == len(branches)
-        apart = len({*starts}) == len(branches) and items.keys().isdisjoint(starts)
-        if len(branches) > 1 and all(branches) and (forked or apart):
+        if len(branches) < 2 or not all(branches):
+            continue
+        forked = len({*starts}) == 1 and len(readers[starts[0]]) == len(branches)
+        others = {target for start in starts for target in readers[start]} - {chain[0] for chain in branches}
+        apart = len({*starts}) == len(branches) and items.keys().isdisjoint(starts) and others.issubset(met)
+        if forked or apart:
             leaf = items[join]
             assert isinstance(leaf, Leaf)
             return Parallel(tuple(branches), leaf.look.sign or "", forked)
