@@ -447,7 +447,8 @@ def with_repeats(flow: Flow, by_path: Mapping[str, Brief]) -> dict[str, Brief]:
             continue
         only = [path for path in own if found[path].weight == MAIN] if len(own) > 1 else own
         rest = [path for path in own if path not in only]
-        if len(only) == 1 and group.count.isdigit() and all(found[path].weight <= BETWEEN for path in rest):
+        alike = len(group.flows) == 1 and group.count.isdigit()
+        if len(only) == 1 and alike and all(found[path].weight <= BETWEEN for path in rest):
             found |= {path: replace(found[path], times=int(group.count), turn=group.about.path) for path in own}
         else:
             one = Brief(of_repeat(group), MAIN)

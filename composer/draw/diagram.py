@@ -47,6 +47,8 @@ class Leaf:
     """That of its node, where it tells more than the title."""
     gives: str = ""
     """What its first output is called, where it has several."""
+    takes: str = ""
+    """What its first input is called, where it has several, of a box that stands for what is in it."""
     closed: bool = False
     """Whether it stands for what is in it, which it may tell in a few lines."""
 

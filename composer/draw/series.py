@@ -10,7 +10,9 @@ from composer.graph.passes.roll_layers.stacks import MAX_FIELD_VALUES
 
 NUMBER = re.compile(r"(\d[\d.]*(?:\u00a0\d{3})*)")
 """With separated thousands."""
-REPEAT = re.compile(r"(?:× |(?=\d+ parallel ))(\d+) (.*)")
+OF = " · "
+"""Between what a part of a model is called and the closed repeat that it is."""
+REPEAT = re.compile(rf"(?:[^·]+{OF})?(?:× |(?=\d+ parallel ))(\d+) (.*)")
 """A closed repeat: how many passes it has, and what these are called."""
 WIDTHS = re.compile(rf"{NUMBER.pattern} → {NUMBER.pattern}")
 """From which width to which other one a block maps."""
@@ -24,6 +26,15 @@ MAX_WIDTHS = 4
 """Widths to which a block maps that are all told."""
 MAX_IN_ORDER = 8
 """Passes whose values are listed one by one."""
+
+
+def without_repeat(title: str) -> str:
+    """Return the title of a box without the closed repeat that it is around.
+
+    >>> without_repeat("Branch · × 4 Unit"), without_repeat("× 4 Unit")
+    ('Branch', '× 4 Unit')
+    """
+    return title.partition(f"{OF}× ")[0]
 
 
 def listed(facts: Sequence[str]) -> str:

@@ -205,6 +205,8 @@ def read(svg: str) -> Picture:
             names = (one.text or "" for one in group.findall(f"{SVG}text[@class='m name']") if one.get("text-anchor") is None)
             several = group.get("data-merged", "").split()
             letters = [text.get("font-size", "") + text.get("font-weight", "") for text in group.findall(f"{SVG}text")]
+            if len({*letters[:2]}) < len(lines[:2]) and COUNTED.match(lines[1]):  # of a title in two lines
+                lines[:2], letters = [" · ".join(lines[:2])], letters[1:]
             box = DrawnBox(
                 group.get("data-id", ""), place(group), tip, described, lines, swatches, next(names, ""), several, letters
             )
@@ -651,6 +653,8 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
         yield from of_skips(box, model)
         if box.name and box.name != named(plain(box.path)):
             yield f"{box.path}: it is not called `{box.name}`"
+        box = as_repeat(box, model)
+        passes = model.of(box.path)
         if not passes or passes[0].kind == "compute":  # a formula is drawn as it is written
             continue
         rows, rest = split_rows(with_brackets(box))
@@ -1132,6 +1136,14 @@ def places_of(lines: list[str]) -> list[set[int]]:
         own = {int(one) - 1 for one in said.group(5, 7) if one}
         found.append(places[said[3]] if said[3] else {*range(min(own), max(own) + 1)} if said[6] == "–" else own)
     return found
+
+
+def as_repeat(box: DrawnBox, model: Model) -> DrawnBox:
+    """Return a box; one of a group that says in its title that it is a repeat, as the repeat in it."""
+    if not box.lines or box.path in model.counts or not re.search(r" · × \d", box.lines[0]):
+        return box
+    inside = [path for path in model.counts if path.rpartition(".")[0] == box.path]
+    return replace(box, path=inside[0]) if len(inside) == 1 else box
 
 
 def split_rows(lines: list[str]) -> tuple[list[tuple[int, int, list[str]]], list[str]]:

@@ -282,14 +282,33 @@ def test_a_detail_in_a_detail_has_the_inputs_of_its_block() -> None:
 
 
 def test_a_repeat_of_streams_is_drawn_as_one_pass() -> None:
-    """With an input and an output for each; of two of them, the one that has room for itself on a page."""
+    """With an input and an output for each; all stages of them are drawn, in the order of the data, on one page."""
     figure = paper("hrnet").draw()
-    detail = figure.scene.details[0]
-    assert [text.text for text in detail.texts] == ["× 4 Module", "one of 4"]
+    details = {one.about.path: one for one in figure.scene.details}
+    assert sorted(details, key=lambda path: details[path].y) == ["stage2", "stage3", "stage4"]
+    assert pages(figure.scene.width, figure.scene.height) < MAX_TELLING_EXCESS
+    detail = details["stage3"]
+    assert [text.text for text in detail.texts] == ["Stage 3 · × 4 Module", "one of 4"]
     paths = {box.about.path for box in detail.inside.boxes}
     ports = "abc"
     assert {f"inputs/stage3.{port}" for port in ports} | {f"outputs/stage3.{port}" for port in ports} <= paths
     assert {box.texts[-1].text for box in detail.inside.boxes if box.about.path == "inputs/stage3.a"} == {"B × 32 × 64 × 48"}
+
+
+def test_exchanges_of_many_streams_stand_in_two_rows_between_these() -> None:
+    """Of four, each beside the column that it leads to; and what is in a branch alone, a closed repeat, is its box."""
+    inside = next(one.inside for one in paper("hrnet").draw().scene.details if one.about.path == "stage4")
+    boxes = {box.about.path.removeprefix("stage4."): box for box in inside.boxes}
+    middles = {name: (box.x + box.width / 2, box.y + box.height / 2) for name, box in boxes.items()}
+    rows = {kind: {round(y) for name, (_, y) in middles.items() if name.startswith(kind)} for kind in ("up", "down", "branch")}
+    assert [len(one) for one in rows.values()] == [1, 1, 1]
+    assert max(rows["up"]) < max(rows["down"]) < max(rows["branch"])
+    columns = [middles[f"branch{number}"][0] for number in range(1, 5)]
+    for name, (x, _) in middles.items():
+        if name.startswith(("up", "down")):
+            end, to_right = int(name[-1]) - 1, name.startswith("down")
+            assert columns[end - to_right] < x < columns[end - to_right + 1]
+    assert {boxes[f"branch{number}"].texts[0].text for number in range(1, 5)} == {"Branch · × 4 Unit"}
 
 
 def test_the_block_that_a_model_is_about_may_fill_a_second_page() -> None:

@@ -243,5 +243,9 @@ def test_alike_sums_in_a_row_are_all_boxes_or_all_circles() -> None:
     scene = composer.load(Path(__file__).parent / "papers/hrnet.yaml").draw().scene
     details = {one.about.path: one.inside for one in scene.details}
     sums = {path: [one.about.path for one in details[path].boxes if "sum" in one.about.path] for path in details}
-    assert sums == {"stage3": [f"stage3.sum{number}" for number in (1, 2, 3)], "stage2": []}
+    assert sums == {
+        "stage4": [f"stage4.sum{number}" for number in (1, 2, 3, 4)],
+        "stage3": [f"stage3.sum{number}" for number in (1, 2, 3)],
+        "stage2": [],
+    }
     assert (len(details["stage3"].merges), len(details["stage2"].merges)) == (0, 2)

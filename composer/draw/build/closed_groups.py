@@ -10,6 +10,7 @@ from composer.draw.build.parameter_counts import SHARED_WITH
 from composer.draw.build.walks import each_graph_once
 from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.paths import plain
+from composer.draw.series import OF
 from composer.draw.wording import shape
 from composer.graph.anatomy import TYPED, Region
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedRepeat
@@ -60,10 +61,32 @@ def first_output(node: TypedNode) -> str:
     return names[0] if len(names) > 1 else ""
 
 
+def first_taken(node: TypedNode) -> str:
+    """Return what a group or a repeat calls what it is handed first; nothing where it is handed nothing else."""
+    graph = node.passes[0] if isinstance(node, TypedRepeat) else node.graph if isinstance(node, TypedGroup) else None
+    names = [one.name for one in graph.graph.inputs if not one.captured] if graph is not None else []
+    return names[0] if len(names) > 1 else ""
+
+
 def changed_shape(first: TypedGraph, last: TypedGraph) -> str:
     """Return the shape of what the last of some graphs in a row gives, where it is not that of what comes into the first one."""
     gives = shape(next(iter(last.outputs.values()), ()))
     return gives if gives != shape(next(iter(first.inputs.values()), ())) else ""
+
+
+def lone_box(node: TypedGroup, flow: Flow) -> Leaf | None:
+    """Return the closed box of the repeat that is all there is in a group, given what is drawn in its frame; none for others."""
+    (first, *others), items = node.graph.nodes, flow.items
+    if others or not isinstance(first, TypedRepeat) or len(items) != 1 or flow.sinks:
+        return None
+    (item,) = items
+    return item if isinstance(item, Leaf) and item.closed else None
+
+
+def around_box(group: Leaf, inner: Leaf) -> Leaf:
+    """Return a group as the box of what is closed in it, with the title of both: `Branch · × 4 Unit`."""
+    look = replace(inner.look, title=f"{group.look.title}{OF}{inner.look.title}", brief=group.look.brief)
+    return replace(group, look=look, rows=inner.rows, params=inner.params)
 
 
 def told_once(flow: Flow) -> Flow:

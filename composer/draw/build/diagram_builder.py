@@ -14,11 +14,14 @@ from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import (
+    around_box,
     changed_shape,
     first_output,
     first_sentence,
+    first_taken,
     first_words,
     holds_layers,
+    lone_box,
     lone_repeats,
     new_shape,
     told_once,
@@ -106,6 +109,8 @@ class DiagramBuilder:
         """Whether there are such since others read one pass by itself."""
         self.shut = False
         """Whether this is inside of a closed box."""
+        self.opened: set[str] = set()
+        """Paths of repeats that are all there is in a group which is to be opened."""
         self.lone = lone_repeats(self.program.root)
         """Paths of repeats in groups that have one pass, so that they repeat nothing."""
 
@@ -244,9 +249,15 @@ class DiagramBuilder:
         stream = stream_of(node.graph)
         stream = stream if box or not joins_a_row(node.graph, stream, given) else NO_STREAM
         inside = self.at_level("block") if boxed else self
+        if path in self.depth.opened and self.depth.level != "overview" and len(node.graph.nodes) == 1:
+            self.opened.add(place.inner(node.graph.nodes[0].name).path)
         flow, ports = (inside.in_box() if box else inside).flow(node.graph, given, place, stream)
         self.names[path] = own_name(node, place)
-        if box:
+        lone = None if box or self.shut or self.depth.shows(path) or stream == NO_STREAM else lone_box(node, flow)
+        if lone is not None:
+            whole = self.closed(node, (flow,), title, (title, lone.look.title), lone.params, place)
+            out.items.append(around_box(whole, lone))
+        elif box:
             out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
         else:
             out.items.append(self.frame(node, title, place, flow))
@@ -317,7 +328,7 @@ class DiagramBuilder:
         words, sentence = first_words(doc) if room else "", first_sentence(doc)
         told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
         found = of_group(flows, about, name, params, words, passes, norms=single, sentence=sentence)
-        return replace(found, name=told, shape=new_shape(node), gives=first_output(node))
+        return replace(found, name=told, shape=new_shape(node), gives=first_output(node), takes=first_taken(node))
 
     def flow(
         self, graph: TypedGraph, given: Mapping[str, Sources], place: NodePlace, stream: str = ""
@@ -362,10 +373,11 @@ class DiagramBuilder:
         called = counted(count, f"parallel {title[:1].lower()}{title[1:]}") if parallel else f"× {count} {title}"
         tip = (called, repeats.parameters_of_each(node, each))
         folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
-        closed = (self.depth.level == "overview" or folded) and not self.depth.shows(path)
+        closed = (self.depth.level == "overview" or folded) and not (self.depth.shows(path) or path in self.opened)
         if closed:
             params = repeats.parameters_of_all(node, self.counts, place.first)
-            out.items.append(self.closed(node, flows, tip[0], tip, params, place, kinds))
+            own = "" if self.shut else repeats.own_title(node, title)
+            out.items.append(self.closed(node, flows, f"{own}{called}", tip, params, place, kinds))
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
             about = replace(about, description=self.left_out(path))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from blocks.core import Activation, Formula, spoken
 from composer.draw.build.captions import NodePlace
 from composer.draw.diagram import Flow, Group, Item, Leaf
+from composer.draw.series import without_repeat
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup
 
 PLAIN = {"act", "activation", "add", "block", "body", "cat", "concat", "conv", "dense", "join", "mul", "node", "out", "sum"}
@@ -71,8 +72,8 @@ def titled(flow: Flow) -> Iterator[tuple[str, str, str]]:
 
 
 def title_of(item: Leaf | Group) -> str:
-    """Return the title of a box or a frame."""
-    return item.header[0] if isinstance(item, Group) else item.look.title
+    """Return the title of a box or a frame; of a box around a closed repeat alone, without that."""
+    return item.header[0] if isinstance(item, Group) else without_repeat(item.look.title)
 
 
 def own_name(node: TypedGroup, place: NodePlace) -> str:

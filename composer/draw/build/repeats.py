@@ -15,6 +15,7 @@ from composer.draw.build.value_sources import NO_STREAM, NodeSources, Sources, e
 from composer.draw.build.walks import outside_repeats
 from composer.draw.diagram import Flow, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.series import OF
 from composer.graph.anatomy import wires_of
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat
 from composer.graph.visit import every_node, walk
@@ -228,6 +229,16 @@ def layer_title(node: TypedRepeat, flows: Sequence[Flow]) -> str:
     if node.name == "decoder" or both or any(seen.causal for seen in masked):
         return f"Decoder {word}"
     return f"Encoder {word}" if node.name == "encoder" or masked else word.capitalize()
+
+
+def own_title(node: TypedRepeat, title: str) -> str:
+    """Return how the title of a closed repeat begins, given what one pass is called: with the name of its node, where that says
+    something else; nothing for others, and for a usual name of a stack.
+    """
+    usual = LAYERS.fullmatch(node.name) or node.name in SERIES or node.node.index in ("", "layer")
+    name = spoken(node.name)
+    said = {word.lower().removesuffix("s") for word in title.split()} & {word.lower().removesuffix("s") for word in name.split()}
+    return "" if usual or said else f"{name}{OF}"
 
 
 def single_title(node: TypedRepeat, flows: Sequence[Flow]) -> str:

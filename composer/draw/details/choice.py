@@ -45,6 +45,12 @@ class Candidate:
         return 0 if graph is None or is_small(self.places[0]) else branching(graph)
 
     @property
+    def has_streams(self) -> bool:
+        """Whether several streams go through it, each by one name: of stages of such, one detail asks for another."""
+        graph = contents(self.places[0].node)
+        return graph is not None and len({*graph.inputs} & {*graph.outputs}) > 1
+
+    @property
     def rank(self) -> tuple[int, int]:
         """The smaller, the more it is worth a detail: the block that the model is about, what the page has no room for in its
         place, and then what is least like a chain.

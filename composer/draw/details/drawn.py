@@ -82,9 +82,13 @@ class Details:
         taken, page = free_page(alone)
         extents = [(one.width, one.height) for one in scene.details]
         near = [boxes[plain(one.about.path)] for one in scene.details]
-        found = best_spots(taken, page, extents, near, self.with_margin)
-        moved = tuple(at_place(one, area) for one, area in zip(scene.details, found, strict=True))
-        better = enlarged(replace(alone, details=moved))
+        from_below = sorted(range(len(near)), key=lambda number: -near[number].bottom)
+        ways = []
+        for order in dict.fromkeys([(*from_below,), (*range(len(near)),)]):
+            spots = best_spots(taken, page, [extents[one] for one in order], [near[one] for one in order], self.with_margin)
+            moved = (at_place(one, spots[order.index(number)]) for number, one in enumerate(scene.details))
+            ways.append(enlarged(replace(alone, details=(*moved,))))
+        better = min(ways, key=lambda one: self.size(one.width, one.height))
         return better if self.is_smaller(better, scene) else scene
 
     def is_smaller(self, scene: Scene, other: Scene) -> bool:
@@ -172,7 +176,7 @@ class Details:
         beside that for what else would stand open in the figure.
         """
         detail = placed.details[-1]
-        tells = one.pulled_out if scene.details else one.branching >= TELLING
+        tells = one.pulled_out or one.has_streams if scene.details else one.branching >= TELLING
         roomy = tells and self.size(detail.width, detail.height) <= self.limit
         allowed = self.first_limit if roomy else self.limit if one.branching > RESIDUAL or one.pulled_out else 1.0
         return self.size(placed.width, placed.height) <= max(allowed, self.size(scene.width, scene.height))

@@ -12,7 +12,7 @@ from composer.draw.layout.fragment import Fragment, Pieces, areas
 
 GAP = 28.0
 """Between a detail and everything else."""
-WAYS, MAX_WAYS = 6, 12
+WAYS, MAX_WAYS = 32, 64
 """In how many ways each of several details is placed to find how all of them fill a page best, and how many of these go on."""
 
 
@@ -103,10 +103,13 @@ def best_spots(
 def _different_ways(
     taken: Sequence[Area], page: Area, extent: tuple[float, float], box: Area, size: Callable[[float, float], float]
 ) -> list[Point]:
-    """Return the best spots for a rectangle, of those with which a page has the same size the nearest one."""
-    best: dict[tuple[float, float], tuple[tuple[float, ...], Point]] = {}
+    """Return the best spots for a rectangle, of those with which a page has the same size the nearest one, and the nearest of
+    the highest ones, which leave room for others below.
+    """
+    best: dict[tuple[float, float, bool], tuple[tuple[float, ...], Point]] = {}
     for x, y in spots(taken, page, *extent):
         around = grown(page, Area(x, y, x + extent[0], y + extent[1]))
         found = cost(page, (x, y), extent, box, size), (x, y)
-        best[around.right, around.bottom] = min(best.get((around.right, around.bottom), found), found)
+        key = around.right, around.bottom, y == page.top
+        best[key] = min(best.get(key, found), found)
     return [spot for _, spot in sorted(best.values())[:WAYS]]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from composer.draw.geometry import Area, Point, Text
+from composer.draw.layout.ends.port_names import BELOW, BESIDE
 from composer.draw.scene import RADIUS, Frame, Scene, WirePath
 from composer.draw.style.typography import Typography
 from composer.draw.turn.axes import ON, near, on
@@ -96,6 +97,11 @@ class SceneOutline:
         level = (area.top + area.bottom) / 2
         ends = [wire.points[end] for wire in self.wires for end in (0, -1)]
         return [(x, y) for x, y in ends if area.left <= x <= area.right and abs(y - level) < text.font.size / 2]
+
+    def is_at_end(self, text: Text) -> bool:
+        """Return whether a text is a name beside the arrowhead of a wire that ends above it."""
+        ends = (wire.points[-1] for wire in self.wires if wire.arrow and text.role == "port")
+        return any(abs(text.x - x - BESIDE) < ON and abs(text.y - y - BELOW) < ON for x, y in ends)
 
     def inside(self, area: Area) -> Iterable[float]:
         """Yield where things inside of a frame begin, across the stream."""

@@ -87,6 +87,8 @@ class _Room:
             across.add(dot.x)
         for text in self.outline.words:
             self._require_text(text)
+            if self.outline.is_at_end(text):
+                self._pull(1.0, -text.area.bottom, self.outline.reach(text)[0], -text.area.top)
         for reference in scene.references:
             text, middle = reference.text, self.outline.middle(reference.text)
             self._require_text(text, middle)

@@ -18,6 +18,8 @@ STREAM, END, LEVEL = 2, 3, 4
 """How much it counts that a wire is short: of a long stream; from an input or to an output, where streams are parallel, so that
 what all of them begin and end with is in a row; and a level one. All others count 1.
 """
+MIN_FOLDED = 2
+"""Blocks between columns that go to one side, and to the other, from which on they stand in two rows where one is too wide."""
 
 
 def ranks(
@@ -84,6 +86,22 @@ def inputs_of(flow: Flow) -> list[str]:
     return [item.about.path for item in flow.items if isinstance(item, Leaf) and item.model_input]
 
 
+def in_two_rows(rank: Mapping[str, int], links: Sequence[ItemLink], columns: ParallelStreams) -> dict[str, int]:
+    """Return how high things stand where of many blocks between columns in a rank those stand lower whose values go to the right,
+    and the others above them.
+    """
+    places, found = columns.places, {**rank}
+    source = {link.target: link.source for link in links if link.target not in columns.columns}
+    to_left = {path for path, one in source.items() if places[one] > places[path]}
+    for level in sorted({*rank.values()}, reverse=True):
+        row = [path for path in source if rank[path] == level]
+        above = [path for path in row if path in to_left]
+        if min(len(above), len(row) - len(above)) >= MIN_FOLDED:
+            higher = {*above, *(path for path in rank if rank[path] > level)}
+            found = {path: at + (path in higher) for path, at in found.items()}
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class LevelWires:
     """Parallel streams, while it is decided which wires between them go level."""
@@ -103,19 +121,36 @@ class LevelWires:
     """Hubs and rows, to which no level wires lead: those in the row are equally high."""
 
     def ranks(self, weights: Mapping[Pair, int]) -> dict[str, int]:
-        """Return how high each item stands: as many wires go level as have nothing in their way."""
+        """Return how high each item stands: as many wires go level as have nothing in their way; none where
+        exchanges between columns would be equally high without.
+        """
         outer = {*inputs_of(self.flow)}
         weights = {
             **weights,
             **{(link.source, link.target): END for link in self.links if link.source in outer or is_output(link.target)},
         }
         level = {(link.source, link.target) for link in self.links if self.may_be_level(link)}
-        while True:
+        while level:
             found = ranks(self.flow, self.links, weights, level)
             wrong = {*blocked(self.columns.rows(self.links, found), self.links, found)}
             if not wrong:
-                return found
+                break
             level -= wrong
+        apart = ranks(self.flow, self.links, weights)
+        return found if level and not self.scattered(apart, found) else apart
+
+    def scattered(self, before: Mapping[str, int], after: Mapping[str, int]) -> bool:
+        """Return whether blocks through which two columns exchange values are equally high in one order of ranks, as are all that
+        others in this rank read and all that reads them, and not in another.
+        """
+        columns, rows = self.columns.columns, dict[int, list[tuple[str, str, str]]]()
+        for into in (link for link in self.links if link.source in columns and link.target not in columns):
+            for out in (link for link in self.links if link.source == into.target and link.target in columns):
+                rows.setdefault(before[into.target], []).append((into.source, into.target, out.target))
+        whole = (row for row in rows.values() if len({(before[a], before[c]) for a, _, c in row}) == 1)
+        ways = ((row, {(columns[a], columns[c]) for a, _, c in row}) for row in whole)
+        both = (row for row, pairs in ways if any((c, a) in pairs for a, c in pairs))
+        return any(len({after[b] for _, b, _ in row}) > 1 for row in both)
 
     def may_be_level(self, link: ItemLink) -> bool:
         """Return whether a wire may go level, as far as what it connects says."""

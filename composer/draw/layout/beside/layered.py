@@ -14,7 +14,7 @@ from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.geometry import Point
 from composer.draw.graphviz_programs import Missing, pure
 from composer.draw.layout.beside.borders import centered, passages_of
-from composer.draw.layout.beside.heights import STREAM, LevelWires, ranks
+from composer.draw.layout.beside.heights import STREAM, LevelWires, in_two_rows, ranks
 from composer.draw.layout.beside.layers import BEGINS, STRAIGHT, Layers, slot
 from composer.draw.layout.beside.measure import PAGE_WIDTH, clearer, measured
 from composer.draw.layout.beside.order import Kin, turned
@@ -35,6 +35,7 @@ from composer.draw.passes.heads import output_leaf
 from composer.draw.passes.layers import ItemLink, alike_sources, fans, forks_alike, kept_shapes, kin_of, links_of, streams
 from composer.draw.paths import is_output
 from composer.draw.scene import Dot
+from composer.draw.series import without_repeat
 
 MIN_ITEMS, MAX_ITEMS = 8, 100
 """Items of a flow that is laid out so: one with fewer is seen at a glance in a column too."""
@@ -76,6 +77,7 @@ def layered(
     if not pure():
         return None
     inputs = [path for path in options.inputs if path in flow.by_path]
+    flow = _with_names_of_streams(flow)
     links = links_of(flow)
     try:
         items = _Items(flow, ordered, beside, options, lay, links, streams(flow, links, options.ends))
@@ -127,7 +129,9 @@ def _in_parallel(usual: _Items, inputs: Sequence[str]) -> Iterator[Fragment]:
             wide, columns = ordered, joined
     yield wide
     if wide.left + wide.right > PAGE_WIDTH:
-        yield _placed(usual.in_lines(lines, replace(columns, reach=0.0)), inputs, mirrored=False).fragment()
+        apart = replace(columns, reach=0.0)
+        yield _placed(usual.in_lines(lines, apart), inputs, mirrored=False).fragment()
+        yield _placed(usual.in_lines(lines, apart, in_rows=True), inputs, mirrored=False).fragment()
 
 
 def _in_order(items: _Items, inputs: Sequence[str], *, mirrored: bool) -> Fragment:
@@ -173,6 +177,8 @@ class _Items:
         links: Sequence[ItemLink],
         lines: Sequence[Sequence[str]],
         columns: ParallelStreams | None = None,
+        *,
+        in_rows: bool = False,
     ) -> None:
         self.flow, self.ordered, self.beside, self.options, self.lay = flow, ordered, beside, options, lay
         self.items = flow.by_path
@@ -181,15 +187,17 @@ class _Items:
         self.across = wide_paths(flow, links)
         self.straight = {pair: _straight(one, pair) for one in self.streams for pair in pairwise(one)}
         self.rank = self.ranks()
+        if in_rows and columns is not None:
+            self.rank = in_two_rows(self.rank, links, columns)
         self.items = {**self.items, **self.in_narrow_rows()}
         self.kin: Kin = {(path, self.rank[path]): one for path, one in kin_of(flow, ordered).items()}
         self.fans = [*fans(flow, self.links, self.rank)]
         rows = [[(path, self.rank[path]) for path in row] for row in alike_sources(flow, links)]
         self.siblings = [row for row in rows if len({rank for _, rank in row}) == 1]
 
-    def in_lines(self, lines: Sequence[Sequence[str]], columns: ParallelStreams) -> _Items:
-        """Return the items in other streams, which have columns of their own."""
-        return _Items(self.flow, self.ordered, self.beside, self.options, self.lay, self.links, lines, columns)
+    def in_lines(self, lines: Sequence[Sequence[str]], columns: ParallelStreams, *, in_rows: bool = False) -> _Items:
+        """Return the items in other streams, which have columns of their own; many blocks between these may stand in two rows."""
+        return _Items(self.flow, self.ordered, self.beside, self.options, self.lay, self.links, lines, columns, in_rows=in_rows)
 
     def in_layers(self, inputs: Sequence[str], kin: Kin, boxed: Collection[str] = (), *, mirrored: bool) -> Layers:
         """Return the items in ranks; some merges are no circles."""
@@ -197,7 +205,7 @@ class _Items:
         rank = self.rank
         leaves = {path: item for path, item in self.items.items() if isinstance(item, Leaf)}
         widths = {path: self.width(leaf) for path, leaf in leaves.items() if not self.is_circle(leaf)}
-        most = max(Counter(rank[path] for path in widths).values(), default=1)
+        most = max([1, *Counter(rank[path] for path in widths).values(), self.slots([*widths])])
         equal = max((wide for path, wide in widths.items() if path not in self.across), default=0.0)
         if most * (equal + ROW_GAP) > MAX_ROW_WIDTH * self.options.typography.scale:
             equal = 0.0
@@ -275,14 +283,28 @@ class _Items:
         leaves = {path: item for path, item in self.items.items() if isinstance(item, Leaf) and not self.is_circle(item)}
         for rank in {*self.rank.values()}:
             row = [path for path in leaves if self.rank[path] == rank]
-            titles = Counter(leaves[path].look.title for path in row)
-            alike = [path for path in row if titles[leaves[path].look.title] > FEW_BRANCHES and not leaves[path].look.sides]
+            titles = {path: without_repeat(leaves[path].look.title) for path in row}
+            alike_titles = Counter(titles.values())
+            alike = [path for path in row if alike_titles[titles[path]] > FEW_BRANCHES and not leaves[path].look.sides]
             rest = sum(self.width(leaves[path]) + ROW_GAP for path in row if path not in alike)
             room = MAX_ROW_WIDTH * self.options.typography.scale - rest
             if alike and sum(self.width(leaves[path]) + ROW_GAP for path in alike) > room:
-                width = max(room / len(alike) - ROW_GAP, MIN_LINED_WIDTH * self.options.typography.scale)
+                slots = self.slots(alike)
+                least = MIN_COLUMN_WIDTH if slots else MIN_LINED_WIDTH * self.options.typography.scale
+                width = max(room / max(len(alike), slots) - ROW_GAP, least)
                 found |= self.lined({path: leaves[path] for path in alike}, width)
         return found
+
+    def slots(self, row: Sequence[str]) -> int:
+        """Return how many blocks stand side by side between columns where those of a row and near to it do: as many as there are
+        in the fullest rank of each place.
+        """
+        if self.parallel is None:
+            return 0
+        places, near = self.parallel.places, {self.rank[path] + by for path in row for by in (-1, 0, 1)}
+        between = [path for path in places if path not in self.parallel.columns and self.rank[path] in near]
+        count = Counter((places[path], self.rank[path]) for path in between)
+        return sum(max(number for (at, _), number in count.items() if at == place) for place in {at for at, _ in count})
 
     def lined(self, leaves: Mapping[str, Leaf], width: float) -> dict[str, Leaf]:
         """Return boxes with their texts in lines of a width; those with fewer lines than others have shorter ones, so that all
@@ -428,13 +450,9 @@ class _Items:
             return {}
         into = [link.edge for link in self.into(path)]
         if path in self.across:
-            streams = {edge: said_at_end(edge) for edge in into if edge.input and not self.begins_named(edge)}
+            streams = {edge: said_at_end(edge) for edge in into if edge.input}
             return names_below([*streams], streams, self.options.typography)
         return names_below(into, names_at_ends(self.flow.edges_into(path), self.items), self.options.typography)
-
-    def begins_named(self, edge: DiagramEdge) -> bool:
-        """Return whether a stream has its name where it leaves a box that several go through."""
-        return edge.source.path in self.across and edge.source.port.rpartition(".")[2] == edge.input
 
     def add_losses(self, path: str, fragment: Fragment, *, alone: bool) -> None:
         """Add the losses that read what an item gives, beside the way up from it: as a box where one reads it first; where one
@@ -462,6 +480,18 @@ class _Items:
             fragment.pieces.dots.append(Dot(0, y))
         fragment.height = high / 2 - y
         return start
+
+
+def _with_names_of_streams(flow: Flow) -> Flow:
+    """Return a flow in which what a box reads first that several streams go through has a name as all others have."""
+    wide = wide_paths(flow, links_of(flow))
+    taken = {path: item.takes for path, item in flow.by_path.items() if path in wide and isinstance(item, Leaf)}
+
+    def named(edge: DiagramEdge) -> DiagramEdge:
+        local = edge.main and not edge.input and edge.source.path in flow.by_path
+        return replace(edge, input=taken.get(edge.target, "")) if local else edge
+
+    return flow.with_edges(map(named, flow.edges)) if any(taken.values()) else flow
 
 
 def _straight(stream: Sequence[str], pair: tuple[str, str]) -> int:

@@ -13,7 +13,7 @@ from composer.draw.layout.beside.parallel_streams import ParallelStreams
 from composer.draw.layout.beside.placing import Placing
 from composer.draw.layout.beside.straight import straighten_into_circles
 from composer.draw.layout.beside.tracks import Pin, RankNode, around, assigned, clear, forks, into
-from composer.draw.layout.ends.port_names import name_below
+from composer.draw.layout.ends.port_names import name_below, said_at_end
 from composer.draw.layout.fragment import Fragment, shift, straightened
 from composer.draw.layout.lanes import style_of
 from composer.draw.passes.layers import Fan, ItemLink
@@ -200,9 +200,10 @@ class Layers:
         for one in below:
             if one.fragment:
                 top = one.fragment.top
+                told = self.named_above(one.net)
                 ports = [net for net in self.ports(one.net) if net not in {**one.leave, **one.above}]
-                said += [(net, net.rpartition(".")[2], start[net] + NAMED, top, "port") for net in ports]
-                first = one.first if ports and one.net in rising else ""
+                said += [(net, net.rpartition(".")[2], start[net] + NAMED, top, "port") for net in ports if net not in told]
+                first = one.first if ports and one.net in rising and one.net not in told else ""
                 said += [(one.net, first, start[one.net] + NAMED, top, "port")] if first else []
                 x = start[one.net] + (slot(first, self.typography) if first else SHAPED)
                 said += [(one.net, one.label, x, top, "shape")] if one.label and one.net in rising else []
@@ -219,6 +220,17 @@ class Layers:
             ):
                 found.pieces.texts.append(text)
         return len(found.pieces.texts) > before
+
+    def named_above(self, path: str) -> set[str]:
+        """Return which values of a block have their names at their ends, at a box that several streams go through."""
+        first = self.rank_nodes[path, self.rank[path]].first
+        found = set()
+        for link in (link for link in self.links if link.source == path):
+            reader = self.rank_nodes[link.target, self.rank[link.target]]
+            own = link.net.rpartition(".")[2] if link.net != path else first
+            if link.edge in reader.ways and link.edge in reader.names and said_at_end(link.edge) == own:
+                found.add(link.net)
+        return found
 
     def at(self, rank: int) -> list[RankNode]:
         """Return what stands in a rank, from the left."""

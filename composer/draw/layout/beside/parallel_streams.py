@@ -51,14 +51,15 @@ class ParallelStreams:
         rows: list[list[Name]] = [[] for _ in range(max(rank.values()) + 1)]
         for name in sorted(names, key=places.__getitem__):
             rows[name[1]].append(name)
-        fixed = {name for name in blocks if name[0] in self.columns}
+        lanes = {one for one in names if (one[0] in self.columns if rank.get(one[0]) == one[1] else passing.in_column(*one))}
+        kept = lanes | {one for one in blocks if (places[one] * 2) % 2 == 1}  # right between two columns
         below: dict[Name, list[Name]] = {}
         above: dict[Name, list[Name]] = {}
         for a, b in hops:
             above.setdefault(a, []).append(b)
             below.setdefault(b, []).append(a)
         for _ in range(MAX_SWEEPS):
-            changed = [_exchange(rows, at, fixed, below, above) for at in range(len(rows))]
+            changed = [_exchange(rows, at, lanes, kept, below, above) for at in range(len(rows))]
             if not any(changed):
                 break
         return rows
@@ -289,16 +290,23 @@ def _hops(links: Sequence[ItemLink], rank: Mapping[str, int]) -> dict[tuple[Name
 
 
 def _exchange(
-    rows: list[list[Name]], at: int, fixed: set[Name], below: Mapping[Name, Sequence[Name]], above: Mapping[Name, Sequence[Name]]
+    rows: list[list[Name]],
+    at: int,
+    lanes: set[Name],
+    kept: set[Name],
+    below: Mapping[Name, Sequence[Name]],
+    above: Mapping[Name, Sequence[Name]],
 ) -> bool:
-    """Swap neighbors in a rank where fewer wires cross then, but no two columns; return whether there were such."""
+    """Swap neighbors in a rank where fewer wires cross then, but no two columns, which are `lanes`, and none of these with a
+    block that is `kept` between two of them; return whether there were such.
+    """
     row, changed = rows[at], False
     ways = [(below, {one: place for place, one in enumerate(rows[at - 1])})] if at else []
     if at + 1 < len(rows):
         ways.append((above, {one: place for place, one in enumerate(rows[at + 1])}))
     for place in range(len(row) - 1):
         a, b = row[place], row[place + 1]
-        if a in fixed and b in fixed:
+        if (a in lanes and b in kept) or (b in lanes and a in kept):
             continue
         gain = 0
         for ends, number in ways:
