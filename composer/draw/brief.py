@@ -18,7 +18,7 @@ MAX_LETTERS = 64
 """Letters of what a row tells of a kind of passes."""
 MAX_FACT = 24
 """Letters of a fact that is told behind a title."""
-ROOMS = (64, 32)
+ROOMS = (64, 48, 32)
 """Letters of a box with what is in it, where it is one block of a closed box itself."""
 MORE = "…"
 """What stands behind the last block that is named, where something else in the box computes, too."""
