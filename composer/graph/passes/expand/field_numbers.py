@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from blocks.core import Part, fields
@@ -57,7 +58,9 @@ def field_number(
         else:
             words = field.form.words if isinstance(field.form, EachAxis) else ()
             offered = [*words, *scope.values, *sorted(symbols - fields(part).keys())]
-            values.report.add(unknown("unknown-name", path.steps[0].name_span, "name", strange[0], offered))
+            found = unknown("unknown-name", path.steps[0].name_span, "name", strange[0], offered)
+            other = part.other_choices.get(field.name, "") if words else ""
+            values.report.add(replace(found, hint="; ".join(filter(None, (found.hint, other)))))
         raise StopExpansion
     return Pending(expression, tuple(sorted({**known, **sizes}.items())), span, origins)
 
