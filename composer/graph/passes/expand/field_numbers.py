@@ -13,6 +13,7 @@ from composer.graph.ir import FieldValue, Known, Pending
 from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.builders import Deferred, Scope
 from composer.graph.passes.expand.evaluation import Evaluator, convert
+from composer.graph.passes.expand.name_lookup import is_constant
 from composer.graph.type_patterns import axis_symbols
 from composer.language.expressions.ast import Expression, Number, PathStep, RefPath
 from composer.language.expressions.evaluator import evaluate
@@ -38,6 +39,7 @@ def field_number(
     compared = {id(word) for word, _ in compared_words(expression, scope.values.keys() | symbols)}
     read = {path.steps[0].name for path in paths(expression) if id(path) not in compared}
     missing = read - known.keys() - VALUE_WORDS
+    missing -= {name for name in missing - symbols if is_constant(name, scope)}
     if not missing:
         with labeled(origins):
             return Known(convert(evaluate(expression, known), form, field.name, span, expression), span, origins)

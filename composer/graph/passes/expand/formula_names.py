@@ -15,7 +15,7 @@ from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.name_lookup import has_node
 from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError
-from composer.language.expressions.functions import FUNCTIONS
+from composer.language.expressions.functions import CONSTANTS, FUNCTIONS
 from composer.language.expressions.parser import compared_words, names, paths
 from composer.language.other_names import OTHER_NAMES, plain
 from composer.language.recipe.ast import RepeatDecl
@@ -106,7 +106,7 @@ class FormulaNames:
             hint = f"call it: `{CALLABLE[step.name].usage}`"
             self.report.error("not-a-value", self.scope.graph, path.span, f"`{step.name}` is a function", hint=hint)
             raise StopExpansion
-        elif step.name not in BOOLEANS:
+        elif step.name not in BOOLEANS and (step.name not in CONSTANTS or step.name in self.axes):
             self._no_value(path)
 
     def check_skipped(self, expression: Expression) -> None:
