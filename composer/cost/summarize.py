@@ -69,18 +69,18 @@ class _Rows:
                 block = f"× {len(passes)}"
                 says = {"written one by one": node.node not in self.written, "one set of weights": node.node.share is not None}
                 detail = ", ".join(words for words, apply in says.items() if apply)
-                children = tuple(self._passes(len(passes), inside))
+                children = tuple(self._passes(len(passes), inside, shared=node.node.share is not None))
             case _:
                 assert_never(node)
         return SummaryRow(inside.name, block, detail, output, counts[0], sum(counts), children)
 
-    def _passes(self, count: int, inside: Inside[TypedGraph, SummaryRow, Rows]) -> Iterator[SummaryRow]:
+    def _passes(self, count: int, inside: Inside[TypedGraph, SummaryRow, Rows], *, shared: bool) -> Iterator[SummaryRow]:
         """Yield the rows of one pass, or a row for each kind of pass, where those that differ by a number are one kind."""
         kinds = [([one.number for one in passes if one.number is not None], passes, rows) for passes, rows in inside.regions]
         single = [kind for kind in kinds if len(kind[0]) == 1]
         together = [
             ([single[place][0][0] for place in places], single[places[0]][1], rows)
-            for places, rows in alike([rows for _, _, rows in single])
+            for places, rows in alike([rows for _, _, rows in single], shared=shared)
         ]
         kinds = sorted([*(kind for kind in kinds if len(kind[0]) > 1), *together], key=lambda kind: kind[0])
         for indices, passes, rows in kinds:

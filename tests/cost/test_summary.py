@@ -18,7 +18,7 @@ def rows_of(name: str, **changes: object) -> tuple[SummaryRow, ...]:
     return composer.load(name, overrides=changes).summary().rows
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama3", "gemma3", "gpt_mini"])
+@pytest.mark.parametrize("name", ["gpt2", "llama3", "gemma3", "gpt_mini", "universal_transformer", "transformer_xl", "conv_lm"])
 def test_totals_add_up_to_the_model(name: str) -> None:
     """At the top level, and below each row that has rows below it."""
     summary = composer.load(name).summary()
