@@ -137,6 +137,12 @@ OTHER_FUNCTIONS = {
 """The formulas of functions and activations that have no name here."""
 MODULES = re.compile(r"^(torch\.)?(nn\.functional|nn|F)\.|^(tf\.)?keras\.layers\.")
 LOG_SOFTMAX = "subtract a node `{type: logsumexp, axis: last}`; a loss of `type: cross_entropy` takes the scores themselves"
+OF_IMAGES = {
+    "pool": f"{IMAGE_MEAN} gives one number for each channel of an image, and `mean_pool2d` a smaller image",
+}
+"""What to write in place of a block that does not take images."""
+IMAGE_AXES = 4
+"""The axes of images: batch, channels, height and width."""
 OTHER_KEYS = {
     ("a scan", "as"): "a scan has no index: a node `{type: arange, axis: time}` in front of it has the number of each step",
 }
