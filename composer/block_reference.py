@@ -111,7 +111,7 @@ def form_text(form: FieldForm) -> str:
         case String():
             return "string"
         case AxisName():
-            return "an axis by its name, by its place counted from the end, or `first` or `last`"
+            return "an axis by its name or length, by its place counted from the end, or `first` or `last`"
         case AxisOrAxes(item=item):
             return f"{form_text(item)}; or a list of several"
         case AxisLength():

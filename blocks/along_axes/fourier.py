@@ -16,7 +16,7 @@ class FFT(Block, kind="fft"):
     """
 
     axis: AxisRef = "last"
-    """The axis to transform: its name, or `last`."""
+    """The axis to transform."""
     inverse: bool = False
     """Whether it is the inverse transform."""
     norm: Literal["backward", "ortho", "forward"] = "backward"

@@ -16,7 +16,7 @@ class Indexed(Block):
     """
 
     axis: AxisRef
-    """The axis of x: its name, `first` or `last`."""
+    """The axis of x."""
     shared: NonNegativeInt = 0
     """The number of leading axes that x and the index have in common, such as the batch; `batch_dims` in TensorFlow."""
 

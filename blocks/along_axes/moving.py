@@ -51,7 +51,7 @@ class Flip(Block, kind="flip"):
     """Reverse the order along an axis: `y[i] = x[n - 1 - i]`."""
 
     axis: AxisRef
-    """The axis to reverse: its name, or `last`."""
+    """The axis to reverse."""
 
     is_primitive = True
     example = """
@@ -86,7 +86,7 @@ class AxisSlice(Block, kind="slice"):
     """
 
     axis: AxisRef
-    """The axis: its name, or `last`."""
+    """The axis to cut."""
     start: int = 0
     """The first index."""
     stop: int | None = None
@@ -183,7 +183,7 @@ class Pad(Block, kind="pad"):
     """
 
     axis: AxisRef
-    """The axis: its name, or `last`."""
+    """The axis to pad."""
     before: NonNegativeInt = 0
     """The number of new positions in front."""
     after: NonNegativeInt = 0

@@ -27,7 +27,7 @@ class Running(Block):
     """Combines, at each position of an axis, the values up to it; a session carries the result so far from call to call."""
 
     axis: AxisRef
-    """The axis to go along: its name, or `last`."""
+    """The axis to go along."""
 
     is_primitive = True
     inputs = {"x": "number[...]"}
@@ -99,7 +99,7 @@ class Shift(Block, kind="shift"):
     """
 
     axis: AxisRef
-    """The axis to shift along: its name, or `last`."""
+    """The axis to shift along."""
     by: int = 1
     """The number of positions."""
 
@@ -150,7 +150,7 @@ class ARange(Block, kind="arange"):
     """
 
     axis: AxisRef
-    """The axis of x whose positions are counted: its name, or `last`."""
+    """The axis of x whose positions are counted."""
 
     is_primitive = True
     title = "Indices"

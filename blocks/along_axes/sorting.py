@@ -16,7 +16,7 @@ class Sort(Block, kind="sort"):
     """Sort along an axis: `y` has the values in ascending order, `indices` where each was. Equal values keep their order."""
 
     axis: AxisRef = "last"
-    """The axis: its name, or `last`."""
+    """The axis to sort along."""
     descending: bool = False
     """Whether the largest value comes first."""
 
@@ -53,7 +53,7 @@ class TopValues(Block, kind="top_k"):
     k: PositiveInt
     """The number of values."""
     axis: AxisRef = "last"
-    """The axis: its name, or `last`."""
+    """The axis to choose along."""
 
     is_primitive = True
     title = "Top k"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from blocks.convolution.conv2d import check_groups, is_depthwise
-from blocks.convolution.kernels import SlidingKernel, briefly, slide
+from blocks.convolution.kernels import OTHER_PADDING, SlidingKernel, briefly, slide
 from blocks.core import (
     Block,
     BlockError,
@@ -58,6 +58,7 @@ class Conv1d(Block, kind="conv1d"):
     bias: bool = True
     """Whether `b` is added."""
 
+    other_choices = OTHER_PADDING
     is_primitive = True
     paper = Paper("Phoneme Recognition Using Time-Delay Neural Networks", "IEEE TASSP 37 (1989)")
     example = """

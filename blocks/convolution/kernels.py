@@ -11,6 +11,8 @@ from blocks.core import Block, BlockError, PositiveInt, Sizes, declaration
 
 EachNumber = int | tuple[int, ...]
 """One number for all axes, or one for each."""
+OTHER_PADDING = {"padding": "what others call `valid` is `padding: 0`"}
+"""What is written for words of `padding` that other libraries have."""
 
 
 class Sliding(Block):
@@ -23,6 +25,7 @@ class Sliding(Block):
     """The axes that it slides along, as its input's type calls them."""
 
     is_primitive = True
+    other_choices = OTHER_PADDING
 
     @declaration
     def slide(self) -> SlidingKernel:

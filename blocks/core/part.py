@@ -134,7 +134,7 @@ class Part(BaseModel):
     """What to use in its place where a text is generated along one of the `mixed_axes`, for the hint of the error: a setting or
     another block that looks back only, as in `("`causal: true`",)`."""
     other_choices: ClassVar[Mapping[str, str]] = {}
-    """Fields that are one of a few words, each with what to write for a word that it lacks, for the hint of the error."""
+    """Fields that take one of a few words, each with what to write for a word that it lacks, for the hint of the error."""
     mean_outputs: ClassVar[Mapping[str, str]] = {}
     """Outputs that are means over a number of terms that differs between batches, such as positions, with that number."""
     batch_dependent: ClassVar[bool] = False

@@ -16,6 +16,8 @@ NUMERALS = ("no", "one", "two", "three", "four")
 PLACES = {FIRST: FIRST, LAST: LAST, **COUNTED_FROM_THE_END}
 """What a drawing calls axes that a recipe names by their places."""
 HINT = "an axis is called by its name or its length, by its place counted from the end, such as -2, or `first` or `last`"
+IMAGE = {"channel": -3, "channels": -3, "c": -3, "height": -2, "h": -2, "width": -1, "w": -1}
+"""What the axes of an image are often called, and where they are."""
 
 
 def axis_index(axes: Sequence[Any], axis: str, field: str = "axis") -> int:
@@ -27,17 +29,52 @@ def axis_index(axes: Sequence[Any], axis: str, field: str = "axis") -> int:
         field: The field that names it.
 
     Raises:
-        BlockError: No axis is meant, or several are.
+        BlockError: No axis is meant, or several are, or a number would mean one by its length and another by its place from the
+            left.
     """
     named = axis_places(axes, axis)
-    if len(named) != 1:
-        near = get_close_matches(axis, [text for one in axes for text in (one.name, str(one.size)) if text], n=1)
-        raise BlockError(
-            f"[{', '.join(map(_shown, axes))}] has {'several axes' if named else 'no axis'} `{axis}`",
-            field=field,
-            hint="" if named or not axes else f"did you mean {near[0]}?" if near else HINT,
-        )
+    shown = f"[{', '.join(map(_shown, axes))}]"
+    from_left = _from_left(axes, axis)
+    if from_left is not None and named != [from_left]:
+        said = f"is the length of an axis of {shown}, and a place from the left" if named else f"is no axis of {shown}"
+        hint = f"axes are given by name or counted from the end: place {axis} from the left is {_told(axes, from_left)}"
+        if len(named) == 1:
+            hint += f", and the axis of length {axis} is {_told(axes, named[0])}"
+        raise BlockError(f"`{axis}` {said}", field=field, hint=hint)
+    if len(named) > 1:
+        hint = f"counted from the end, they are {' and '.join(_told(axes, place) for place in named)}"
+        raise BlockError(f"{shown} has several axes `{axis}`", field=field, hint=hint)
+    if not named:
+        raise BlockError(f"{shown} has no axis `{axis}`", field=field, hint=_meant(axes, axis) if axes else "")
     return named[0]
+
+
+def _from_left(axes: Sequence[Any], axis: str) -> int | None:
+    """Return the index, counted from the last, of the axis that a number means if it is counted from the first; None for what is
+    no such number, or the name of an axis.
+    """
+    if not axis.isdecimal() or int(axis) >= len(axes) or any(one.name == axis for one in axes):
+        return None
+    return int(axis) - len(axes)
+
+
+def _told(axes: Sequence[Any], place: int) -> str:
+    """Return what is written for an axis by its place, with its name if it has one: `-3` (`n_layers`)."""
+    name, length = axes[place].name, axes[place].size
+    named = name and (name != str(length) or not isinstance(length, int))
+    return f"`{place}` (`{name}`)" if named else f"`{place}`"
+
+
+def _meant(axes: Sequence[Any], axis: str) -> str:
+    """Return the hint at the axis that an unknown one may mean: a name spelled alike, or what it is called of an image."""
+    near = get_close_matches(axis, [text for one in axes for text in (one.name, str(one.size)) if text], n=1)
+    if near and not axis.lstrip("-").isdecimal():
+        return f"did you mean {near[0]}?"
+    image = len(axes) > 3 and all(not one.name or one.name in IMAGE for one in axes[-3:])
+    if image and axis.lower() in IMAGE:
+        place = IMAGE[axis.lower()]
+        return f"did you mean {axes[place].name or place}? {HINT}"
+    return HINT
 
 
 def axis_indices(axes: Sequence[Any], names: Sequence[str], field: str = "axis") -> tuple[int, ...]:

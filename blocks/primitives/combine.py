@@ -103,7 +103,7 @@ class Concat(Block, kind="concat"):
     """Concatenate the inputs along one axis; all other axes must agree."""
 
     axis: AxisRef = "last"
-    """The axis to concatenate along: its name, or `last`."""
+    """The axis to concatenate along."""
 
     is_primitive = True
     title = "Concatenation"

@@ -14,7 +14,7 @@ class Softmax(Block, kind="softmax"):
     """Softmax along an axis: `yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ)`; in float32, also under bfloat16."""
 
     axis: AxisRef = "last"
-    """The axis that sums to 1: its name, or `last`."""
+    """The axis that sums to 1."""
 
     is_primitive = True
     example = """
@@ -44,7 +44,7 @@ class L2Norm(Block, kind="l2norm"):
     """
 
     axis: AxisRef = "last"
-    """The axis of the vectors: its name, or `last`."""
+    """The axis of the vectors."""
     eps: PositiveFloat = 1e-12
     """Lower bound of the length that a vector is divided by."""
 

@@ -14,7 +14,7 @@ class Reduction(Block):
     """Replaces all values along an axis, or along several, by one, and removes the axes."""
 
     axis: AxesRef
-    """The axis to remove: its name, or `last`; or a list of several, `[height, width]`, in any order."""
+    """The axis to remove, or a list of several, `[height, width]`, in any order."""
 
     pools: ClassVar[bool] = False
     """Whether a closed box around it tells it, as it does pooling."""
@@ -47,7 +47,7 @@ class OfOneAxis(Reduction):
     """Takes one place along an axis, which one number tells, and removes the axis."""
 
     axis: AxisRef
-    """The axis to remove: its name, or `last`."""
+    """The axis to remove."""
 
 
 class Sum(Reduction, kind="sum"):

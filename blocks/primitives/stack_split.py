@@ -58,7 +58,7 @@ class Split(Block, kind="split"):
     into: tuple[str, ...]
     """Names of the pieces, in order."""
     axis: AxisRef = "last"
-    """The axis to split: its name, or `last`."""
+    """The axis to split."""
     sizes: tuple[PositiveInt, ...] = ()
     """Size of each piece; without it, all are equal."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -108,9 +109,17 @@ USUAL = {
 """The options here by those of other tools for the same, or, for epochs, for what is counted in their place."""
 
 
+LENGTH = re.compile(r"[A-Za-z_]\w*=[0-9,]+")
+"""The length of an axis, or several."""
+NEXT_AXIS = re.compile(r",(?=[A-Za-z_]\w*=)")
+"""Between the lengths of two axes in one option."""
+
+
 def not_taken(word: str, options: Sequence[str], command: str) -> Problem:
     """Return the problem of an option or argument that a command does not take."""
     if not word.startswith("-"):
+        if "--at" in options and LENGTH.fullmatch(word):
+            return Problem(f"{command}: unexpected argument {word}", f"each axis has an option of its own: --at {word}")
         return Problem(f"{command}: unexpected argument {word}", f"`{command} -h` lists its arguments")
     name = word.partition("=")[0]
     words = {*name.strip("-").split("-")}
@@ -142,8 +151,13 @@ def _parsed(text: str, kind: Callable[[str], Number], name: str) -> Number:
         raise argparse.ArgumentTypeError(f"{text} is not {name}") from None
 
 
+def each_axis(written: Iterable[str]) -> list[str]:
+    """Return the lengths of axes one by one, of texts such as `time=512` and `time=512,batch=8`."""
+    return [one for several in written for one in NEXT_AXIS.split(several)]
+
+
 def lengths(written: Iterable[str], known: tuple[str, ...], command: str) -> Mapping[str, int]:
-    """Return the lengths by axis of texts such as `time=512`.
+    """Return the lengths by axis of texts such as `time=512`, or `time=512,batch=8`.
 
     Raises:
         Problem: The model has no such axis, or the length is none.
@@ -151,7 +165,7 @@ def lengths(written: Iterable[str], known: tuple[str, ...], command: str) -> Map
     from composer.cost.lengths import unknown_axis
 
     found = {}
-    for each in written:
+    for each in each_axis(written):
         axis, _, length = each.partition("=")
         if axis not in known:
             wrong = unknown_axis(axis, known)

@@ -14,7 +14,7 @@ def declare(parser: Parser, name: str) -> None:
     add_recipe(parser)
     add_changes(parser)
     parser.add_argument(
-        "--at", metavar="AXIS=LENGTH", action="append", default=[], help="Length of an axis, such as time=512 or batch=8"
+        "--at", metavar="AXIS=LENGTH", action="append", default=[], help="Length of an axis, such as time=512 or time=512,batch=8"
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="Output format")
     parser.examples = [

@@ -29,6 +29,12 @@ def unknown_axis(name: str, known: Sequence[str]) -> Diagnostic:
     return wrong if known else replace(wrong, hint="every axis of this model has a fixed length")
 
 
+def assumed(typed: TypedProgram, given: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the axes whose length is `DEFAULT_LENGTH`, for want of any other."""
+    context = isinstance(typed.untyped.params.get("context"), int)
+    return () if context else tuple(name for name in axes(typed) if name not in given and name not in USUAL_LENGTHS)
+
+
 def lengths_of(typed: TypedProgram, given: Mapping[str, int]) -> dict[str, int]:
     """Return a length for every axis: the given one, that of `USUAL_LENGTHS`, the param `context`, else `DEFAULT_LENGTH`."""
     context = typed.untyped.params.get("context")

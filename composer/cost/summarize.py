@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from composer.cost.alike_passes import alike
 from composer.cost.costs import costs
-from composer.cost.lengths import axes, unknown_axis
+from composer.cost.lengths import assumed, axes, unknown_axis
 from composer.cost.summary import Rows, Summary, SummaryRow
 from composer.cost.units import ranges
 from composer.diagnostics import RecipeError, Span
@@ -34,7 +35,7 @@ def summarize(typed: TypedProgram, lengths: Mapping[str, int] | None = None) -> 
     model = folded(typed)  # layers written one by one are one row, as in a drawing
     written = {visit.node.node for visit in walk(typed.root, every_pass, once=True) if isinstance(visit.node, TypedRepeat)}
     rows = _Rows(model.parameters, written, scan_forms(typed)).graph(model.program.root)
-    return Summary(recipe.name, recipe.doc, recipe.paper, costs(typed, lengths), rows)
+    return Summary(recipe.name, recipe.doc, recipe.paper, costs(typed, lengths), rows, assumed(typed, lengths or {}))
 
 
 class _Rows:
@@ -68,18 +69,24 @@ class _Rows:
                 block = f"× {len(passes)}"
                 says = {"written one by one": node.node not in self.written, "one set of weights": node.node.share is not None}
                 detail = ", ".join(words for words, apply in says.items() if apply)
-                children = tuple(self._passes(len(passes), inside))
+                children = tuple(self._passes(len(passes), inside, shared=node.node.share is not None))
             case _:
                 assert_never(node)
         return SummaryRow(inside.name, block, detail, output, counts[0], sum(counts), children)
 
-    def _passes(self, count: int, inside: Inside[TypedGraph, SummaryRow, Rows]) -> Iterator[SummaryRow]:
-        """Yield the rows of one pass, or, if passes differ, a row for each kind of pass."""
-        for passes, rows in inside.regions:
-            if len(inside.regions) == 1:
+    def _passes(self, count: int, inside: Inside[TypedGraph, SummaryRow, Rows], *, shared: bool) -> Iterator[SummaryRow]:
+        """Yield the rows of one pass, or a row for each kind of pass, where those that differ by a number are one kind."""
+        kinds = [([one.number for one in passes if one.number is not None], passes, rows) for passes, rows in inside.regions]
+        single = [kind for kind in kinds if len(kind[0]) == 1]
+        together = [
+            ([single[place][0][0] for place in places], single[places[0]][1], rows)
+            for places, rows in alike([rows for _, _, rows in single], shared=shared)
+        ]
+        kinds = sorted([*(kind for kind in kinds if len(kind[0]) > 1), *together], key=lambda kind: kind[0])
+        for indices, passes, rows in kinds:
+            if len(kinds) == 1:
                 yield from rows
                 continue
-            indices = [one.number for one in passes if one.number is not None]
             output = str(next(iter(passes[0].graph.outputs.values()), ""))
             each, total = sum(row.parameters for row in rows), sum(row.total for row in rows)
             which = f"{'pass' if len(indices) == 1 else 'passes'} {ranges(indices)}"

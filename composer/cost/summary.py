@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -54,6 +55,8 @@ class Summary:
     paper: str
     costs: Costs
     rows: tuple[SummaryRow, ...]
+    assumed: tuple[str, ...] = ()
+    """The axes that have a length for want of any other."""
 
     def __str__(self) -> str:
         return render(self)
@@ -115,6 +118,9 @@ def _head(summary: Summary) -> Iterator[str]:
         "AdamW": f"{in_bytes(model.optimizer)} of state",
         "forward": f"{_flops(model.flops)}{f', {at}' if at else ''}",
     }
+    if len(summary.assumed) > 1:  # of several, some are seldom as long
+        *others, last = summary.assumed
+        figures["assumed"] = f"{model.lengths[last]:,} for {', '.join(others)} and {last}: set them, such as --at {last}=16"
     if model.flops_per_token is not None:
         figures["per token"] = _flops(model.flops_per_token)
     if cached := cached_words(model.cache_per_token("bf16"), model.cache_in_windows("bf16")):
@@ -139,7 +145,7 @@ def _tree(summary: Summary) -> Iterator[str]:
     yield f"{'node':<{name}}  {'block':<{middle}}  {'output':<{output}}  {'parameters':>{count}}   share"
     for line, label, shape, number in zip(lines, names, outputs, counts, strict=True):
         words = ": ".join(part for part in (line.row.block, line.row.detail) if part)
-        first, *more = textwrap.wrap(words, middle) or [""]
+        first, *more = textwrap.wrap(_broken(words, middle), middle) or [""]
         share = f"{line.row.total / whole:7.1%}" if line.row.total else ""
         yield f"{label:<{name}}  {first:<{middle}}  {shape:<{output}}  {number:>{count}} {share}".rstrip()
         below = _continued(line)
@@ -147,6 +153,19 @@ def _tree(summary: Summary) -> Iterator[str]:
     if any(row.block.startswith("×") for row in summary.rows):
         yield ""
         yield "Inside a repeat, parameters are those of one pass, and shares those of all passes."
+
+
+def _broken(text: str, width: int) -> str:
+    """Return a text in which names that are longer than a line have spaces behind dots, at which lines may end."""
+    words = []
+    for word in text.split(" "):
+        pieces = [""]
+        for part in re.findall(r"[^.]*\.|[^.]+$", word) if len(word) > width else [word]:
+            if pieces[-1] and len(pieces[-1]) + len(part) > width:
+                pieces.append("")
+            pieces[-1] += part
+        words += pieces
+    return " ".join(words)
 
 
 def _lines(rows: Sequence[SummaryRow], tree: str = "") -> Iterator[_Line]:

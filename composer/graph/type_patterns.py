@@ -63,12 +63,14 @@ class TypePattern:
 class Mismatch(Exception):
     """The type of an input does not match that of a port."""
 
-    def __init__(self, message: str, index: int | None = None, hint: str = "", axis: str = "") -> None:
+    def __init__(self, message: str, index: int | None = None, hint: str = "", axis: str = "", count: int = 0) -> None:
         super().__init__(message)
         self.message, self.index, self.hint = message, index, hint
         """Which of several inputs does not fit, where there are several; and what to do."""
         self.axis = axis
         """The name of the axis whose number is another one, where it is declared by a name."""
+        self.count = count
+        """The number of axes that are given, where it is another one than is declared."""
 
 
 class UnknownSize(KeyError):
@@ -122,7 +124,7 @@ def match(declared_type: TypePattern, given: TensorType, sizes: dict[str, Any], 
         raise Mismatch(f"takes {declared_type.text}, not {given}", hint=dtype_hint(declared_type, given))
     count = len(declared_type.axes)
     if len(given.axes) < count or (len(given.axes) > count and not declared_type.leading):
-        raise Mismatch(f"takes {declared_type.text}, not {given}: {_axes(len(given.axes))}")
+        raise Mismatch(f"takes {declared_type.text}, not {given}: {_axes(len(given.axes))}", count=len(given.axes))
     split = len(given.axes) - count
     if declared_type.leading and declared_type.is_shared:
         before = sizes.get("...")

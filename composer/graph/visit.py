@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
+from composer.diagnostics import Declaration, Span
 from composer.graph.anatomy import Anatomy, Region, rebuilt, regions, slots, with_nodes
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode
 from composer.memo import Interned, Memo
@@ -48,6 +49,12 @@ class Visit(NamedTuple):
         while place is not None:
             yield place
             place = place.holder
+
+    @property
+    def written(self) -> Span:
+        """Where the author wrote the node, or the block that it is a part of."""
+        spans = [place.node.node.name_span for place in self.around]
+        return next((span for span in spans if not isinstance(span.source, Declaration)), spans[-1])
 
     @property
     def in_slot(self) -> bool:

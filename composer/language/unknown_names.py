@@ -6,29 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from composer.diagnostics import Diagnostic, Label, Span
+from composer.language.other_names import OTHER_KEYS, OTHER_NAMES, block_form, field_form, function_form, plain
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.yaml.events import UNREADABLE
 from composer.language.yaml.nodes import AmbiguousBlocks
 
 MAX_FITTING = 8
 """Blocks that are listed of those that fit a slot."""
+RENAMED = frozenset({"block", "field", "key", "loss", "port", "output"})
+"""Of what a name may be that other libraries have under another one."""
 OWN_BLOCK = "a block of your own needs its file: --blocks FILE.py"
-OTHER_NAMES = {
-    "attn": "attention", "swish": "silu", "mha": "attention", "mlp": "ffn", "rope": "rotary",
-    "relu2": "relu_squared", "length": "size",
-    "dense": "linear", "fc": "linear", "lin": "linear", "mul": "multiply", "cat": "concat", "matmul": "einsum", "bmm": "einsum",
-    "flatten": "rearrange", "reshape": "rearrange", "view": "rearrange", "permute": "rearrange", "transpose": "rearrange",
-    "squeeze": "select", "unsqueeze": "new_axis",
-    "avg_pool1d": "mean_pool1d", "avg_pool2d": "mean_pool2d", "upsample": "interpolate2d", "deconv2d": "conv_transpose2d",
-    "lookup": "embedding", "sdpa": "scaled_dot_product", "glu": "gated_ffn", "swiglu": "gated_ffn", "geglu": "gated_ffn",
-    "positional_encoding": "sinusoidal_positions", "cross_attn": "cross_attention", "mla": "latent_attention",
-    "mae": "l1_loss", "l1": "l1_loss", "smooth_l1": "huber", "smooth_l1_loss": "huber", "bce": "binary_cross_entropy",
-    "nll_loss": "cross_entropy", "l2": "mse", "l2_loss": "mse", "info_nce": "contrastive", "lrelu": "leaky_relu",
-    "n_heads": "heads", "num_heads": "heads", "if": "when", "otherwise": "else",
-}  # fmt: skip
-"""What some blocks, fields and keys are called elsewhere."""
-OTHER_FIELDS = {"causal": "mask: causal", "is_causal": "mask: causal"}
-"""Fields of blocks elsewhere, with what is written for them here."""
 
 
 def unknown(
@@ -38,9 +25,11 @@ def unknown(
     of them. `of` is what would have it, for a key, a field or a port.
     """
     names = list(dict.fromkeys(known))
-    if OTHER_FIELDS.get(name, "").partition(":")[0] in names:
-        hint = f"write {OTHER_FIELDS[name]}"
-    elif offered := meant or meanings(name, names):
+    if offered := meant or (renamed(name, names) if what in RENAMED else ()):
+        hint = did_you_mean(offered)
+    elif form := OTHER_KEYS.get((of, name)) or _form(what, name, names):
+        hint = form
+    elif offered := suggest(name, names):
         hint = did_you_mean(offered)
     else:
         hint = f"known here: {', '.join(names)}" if 0 < len(names) <= 12 else ""
@@ -50,7 +39,27 @@ def unknown(
 
 def meanings(name: str, known: Sequence[str]) -> list[str]:
     """Return the known names that an unknown one may mean: what it is called here, or else the nearest."""
-    return [OTHER_NAMES[name]] if OTHER_NAMES.get(name) in known else suggest(name, known)
+    return renamed(name, known) or suggest(name, known)
+
+
+def renamed(name: str, known: Sequence[str]) -> list[str]:
+    """Return the known names of what is called otherwise elsewhere, or with other capitals."""
+    word = plain(name)
+    same = [one for one in known if plain(one) == word]
+    return same or [one for one in OTHER_NAMES.get(word, ()) if one in known]
+
+
+def _form(what: str, name: str, known: Sequence[str]) -> str:
+    """Return what to write in place of a name that has another form here; empty where there is none."""
+    match what:
+        case "field":
+            return field_form(name, known)
+        case "block":
+            return block_form(name)
+        case "function":
+            return function_form(name, known)
+        case _:
+            return ""
 
 
 def unknown_block(

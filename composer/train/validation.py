@@ -144,7 +144,8 @@ def classes_told(model: nn.Module) -> list[tuple[str, str]]:
         read = {wire.port: wire.refs for wire in wires_of(node)}
         if isinstance(node, TypedBlock) and isinstance(node.part, Loss) and node.part.tells_classes() and len(read["input"]) == 1:
             (scores,), (target,) = read["input"], read["target"]
-            if scores in fields and target.node in model.program.inputs:
+            given = model.program.inputs.get(target.node)
+            if scores in fields and given is not None and given.dtype == "int":  # others are the probabilities of classes
                 found.append((fields[scores], target.node))
     return found
 

@@ -78,6 +78,42 @@ def test_smoothing_weight_and_several_inputs_are_torchs_losses_put_together() ->
     torch.testing.assert_close(found["b"], each[0] + each[1], rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("shift", [0, 2])
+def test_a_target_of_probabilities_is_torchs(shift: int) -> None:
+    """One number for each class in place of the class: means and sums of several, smoothed, and without padding."""
+    fields = f"type: cross_entropy, in: [x, z], target: t, shift: {shift}"
+    losses = f"{{a: {{{fields}, label_smoothing: 0.1}}, b: {{{fields}, reduction: sum, weight: 2}}, c: {{{fields}, valid: v}}}}"
+    model = compiled(losses, x=SCORES, z=SCORES, t=SCORES, v="bool[batch, time]?")
+    x, z, t = (torch.randn(B, T, V, dtype=torch.float64) for _ in range(3))
+    t = t.softmax(-1)
+    valid = torch.tensor([[False, True, True, True, True], [True, True, True, True, False]])
+    found, kept = model(x, z, t, valid).losses, valid[:, shift:] & valid[:, : T - shift]
+    scores, wanted = [one[:, : T - shift] for one in (x, z)], t[:, shift:]
+
+    def sum_of(real: torch.Tensor, **options: Any) -> torch.Tensor:
+        return torch.stack([F.cross_entropy(one[real], wanted[real], **options) for one in scores]).sum()
+
+    everywhere = torch.ones_like(kept)
+    torch.testing.assert_close(found["a"], sum_of(everywhere, label_smoothing=0.1) / 2, rtol=0, atol=1e-12)
+    torch.testing.assert_close(found["b"], 2 * sum_of(everywhere), rtol=0, atol=1e-12)
+    torch.testing.assert_close(found["c"], sum_of(kept) / 2, rtol=0, atol=1e-12)
+    assert float(model(x, z, t, torch.zeros_like(valid)).losses["c"]) == 0
+
+
+def test_a_target_of_probabilities_is_one_term_for_each_place() -> None:
+    """Batches whose gradients are accumulated weigh as many terms as are not padding."""
+    losses = "{l: {type: cross_entropy, in: x, target: t, valid: v}}"
+    model = compiled(losses, x=SCORES, t=SCORES, v="bool[batch, time]?")
+    x, t = torch.randn(B, T, V, dtype=torch.float64), torch.rand(B, T, V, dtype=torch.float64)
+    valid = torch.tensor([[True] * T, [True, False, False, False, False]])
+    whole = model(x, t, valid).losses["l"]
+    parts = [{"x": x[row : row + 1], "t": t[row : row + 1], "v": valid[row : row + 1]} for row in range(B)]
+    weights = [each["l"] for each in shares(model, parts, [1, 1], "")]
+    assert weights == [5 / 6, 1 / 6]
+    summed = sum(weight * model(**part).losses["l"] for weight, part in zip(weights, parts, strict=True))
+    torch.testing.assert_close(summed, whole, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("kind", "reference"),
     [

@@ -19,6 +19,11 @@ MISTAKES = [
     ("check gpt2 --formt concise", "arco check: unknown option --formt", "did you mean --format?"),
     ("check gpt2 --formt=concise", "arco check: unknown option --formt=concise", "did you mean --format?"),
     ("check gpt2 --set", "arco check: --set: expected one argument", "`arco check -h` shows the usage"),
+    (
+        "summary gpt2 --at batch=8 time=16",
+        "arco summary: unexpected argument time=16",
+        "each axis has an option of its own: --at time=16",
+    ),
     ("show gpt2 llama3", "arco show: unexpected argument llama3", "`arco show -h` lists its arguments"),
     ("check gpt", "arco: gpt: there is no such recipe", "did you mean gpt1 or gpt2 or gpt3?"),
     ("check gpt2 -x", "arco check: unknown option -x", "`arco check -h` lists its arguments"),

@@ -18,7 +18,7 @@ def rows_of(name: str, **changes: object) -> tuple[SummaryRow, ...]:
     return composer.load(name, overrides=changes).summary().rows
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama3", "gemma3", "gpt_mini"])
+@pytest.mark.parametrize("name", ["gpt2", "llama3", "gemma3", "gpt_mini", "universal_transformer", "transformer_xl", "conv_lm"])
 def test_totals_add_up_to_the_model(name: str) -> None:
     """At the top level, and below each row that has rows below it."""
     summary = composer.load(name).summary()
@@ -42,6 +42,58 @@ def test_equal_passes_are_one_row_and_unequal_ones_are_told_apart() -> None:
         ("4 of 26", "passes 5, 11, 17, 23"),
     ]
     assert [kind.total for kind in layers.children] == [22 * layers.children[0].parameters, 4 * layers.children[1].parameters]
+
+
+MEMORIES = """
+recipe: memories
+params: {slopes: [0.5, 0.25, 0.125, 1]}
+inputs: {x: "float[batch, 8]", memory: "float[batch, 4, 8]"}
+graph:
+  layers:
+    repeat: 4
+    in: x
+    graph:
+      past: {type: select, axis: -2, index: layer, in: memory}
+      slope: {type: scale, by: "slopes(layer)"}
+      sum: {type: add, in: [slope, input]}
+      up: {type: linear, out: 8 if layer < LAST else 8, bias: layer < LAST}
+"""
+
+
+def test_passes_that_differ_by_a_number_are_one_row() -> None:
+    """The line lists the numbers; a pass with other parameters stands apart."""
+    (layers,) = composer.load(MEMORIES.replace("LAST", "4")).summary().rows
+    assert [child.detail for child in layers.children] == ["axis -2, index 0-3", "by 0.5 | 0.25 | 0.125 | 1", "", "out 8"]
+    assert [child.total for child in layers.children] == [0, 0, 0, 4 * 72]
+    (layers,) = composer.load(MEMORIES.replace("LAST", "3")).summary().rows
+    assert [(kind.name, kind.detail, kind.total) for kind in layers.children] == [
+        ("3 of 4", "passes 0-2", 3 * 72),
+        ("1 of 4", "pass 3", 64),
+    ]
+    assert layers.children[0].children[0].detail == "axis -2, index 0-2"
+
+
+def test_long_names_end_lines_at_dots() -> None:
+    """Where a name is longer than a line; and no line is longer than the page."""
+    name = "a_long_name_of_a_group"
+    lines = "\n".join(
+        [
+            "recipe: ties", 'inputs: {x: "float[batch, 8]"}', "graph:", f"  {name}:", "    in: x",
+            f"    graph: {{{name}_inside: {{in: input, graph: {{{name}_map: {{type: linear, out: 8}}}}}}}}",
+            f"  tied: {{type: linear, out: 8, tie: {name}.{name}_inside.{name}_map}}",
+        ]
+    )  # fmt: skip
+    text = str(composer.load(lines).summary())
+    assert f"{name}.\n" in "".join(line.split("  [")[0].rstrip() + "\n" for line in text.splitlines())
+
+
+def test_lengths_that_are_assumed_of_several_axes_are_told() -> None:
+    """With how they are set; a length that is given is not assumed."""
+    recipe = composer.load(
+        'recipe: words\ninputs: {x: "int[batch, word, letter]"}\ngraph: {y: {type: embedding, vocab: 9, dim: 4}}'
+    )
+    assert "assumed     1,024 for word and letter: set them, such as --at letter=16\n" in str(recipe.summary())
+    assert "assumed" not in str(recipe.summary({"letter": 16}))
 
 
 def test_ties_and_frozen_nodes_are_noted() -> None:

@@ -187,3 +187,41 @@ def test_a_block_in_a_function_is_no_number(formula: str) -> None:
     text = 'recipe: one\nparams: {norm: {type: block, default: rmsnorm}}\ninputs: {x: "float[batch, 4]"}\n'
     found = composer.load(f'{text}graph: {{y: {{compute: "{formula}"}}}}\n').check()
     assert [(each.code, each.message) for each in found] == [("not-a-number", "`norm` is a block, not a number")]
+
+
+def computed(**recipe: Any) -> list[float]:
+    """Return what a recipe gives for x = 1, 1."""
+    model = composer.load(write({"recipe": "waves", "inputs": {"x": "float[batch, 2]"}, **recipe})).compile(seed=0).double()
+    y = model(torch.ones(1, 2, dtype=torch.float64))[0]
+    return [round(each, 9) for each in y.flatten().tolist()]
+
+
+def test_pi_is_a_number_of_formulas_and_fields() -> None:
+    """Of params, of fields, of formulas of nodes and of those over axes."""
+    assert computed(graph={"y": {"compute": "cos(pi * x)"}}) == [-1, -1]
+    assert computed(params={"turn": "2 * pi"}, graph={"y": {"type": "scale", "by": "turn / pi"}}) == [2, 2]
+    over = {"type": "constant", "over": {"i": "2"}, "value": "cos(pi * i)"}
+    assert computed(graph={"wave": over, "y": {"compute": "x * wave"}}) == [1, -1]
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {"params": {"pi": "3"}, "graph": {"y": {"compute": "pi * x"}}},
+        {"params": {"pi": "3"}, "graph": {"y": {"type": "scale", "by": "pi"}}},
+        {"graph": {"pi": {"type": "scale", "by": "3"}, "y": {"compute": "pi * x"}}},
+        {"graph": {"layers": {"repeat": "1", "each": {"pi": "3"}, "graph": {"y": {"compute": "input * pi"}}}}},
+    ],
+)
+def test_what_a_recipe_calls_pi_is_that(recipe: dict[str, Any]) -> None:
+    """A param, a node and a value of a pass."""
+    assert computed(**recipe) == [3, 3]
+
+
+def test_an_axis_that_is_called_pi_is_that() -> None:
+    """In a formula over axes; and a node of that name is no number of a field."""
+    over = {"type": "constant", "over": {"pi": "2"}, "value": "pi + 0.5"}
+    assert computed(graph={"places": over, "y": {"compute": "x * places"}}) == [0.5, 1.5]
+    graph = {"pi": {"type": "linear", "out": "2"}, "y": {"type": "scale", "by": "2 * pi"}}
+    found = composer.load(write({"recipe": "waves", "inputs": {"x": "float[batch, 2]"}, "graph": graph})).check()
+    assert [each.code for each in found] == ["unknown-name"]

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from blocks.core import standard
+from blocks.core import fields, standard
+from composer.language.other_names import ELSEWHERE, OTHER_BLOCKS, OTHER_FUNCTIONS, OTHER_NAMES, plain
+from composer.language.recipe.keys import keys_of
 from composer.language.suggestions import suggest
-from composer.language.unknown_names import OTHER_NAMES
 
 CATALOG = re.findall(
     r"\w+",
@@ -91,6 +92,8 @@ def test_a_letter_or_a_megabyte_is_near_to_nothing() -> None:
 
 def test_what_others_call_otherwise_is_there_under_its_own_name() -> None:
     """As a block, a field or a key; and no block has such a name itself."""
-    library = standard()
-    assert {known for known in OTHER_NAMES.values() if known not in library} == {"size", "heads", "when", "else"}
-    assert not [name for name in OTHER_NAMES if name in library]
+    library, keys = standard(), {*keys_of("node"), *keys_of("choice")}
+    known = {*library, *keys, *(field for kind in library for field in fields(library[kind]))}
+    assert {here for here in ELSEWHERE if here not in known} == set()
+    assert {*map(plain, library)} & {*OTHER_BLOCKS, *map(plain, OTHER_FUNCTIONS)} == set()
+    assert {*OTHER_NAMES} & {*OTHER_BLOCKS, *map(plain, OTHER_FUNCTIONS)} == set()

@@ -12,6 +12,7 @@ from torch import nn
 import composer
 from composer.train.errors import TrainingError
 from composer.train.losses import cross_entropy, loss, target_count
+from composer.train.validation import classes_told
 
 
 class Fixed(nn.Module):
@@ -172,3 +173,12 @@ def test_an_encoder_has_no_loss_of_its_own():
     recipe = "recipe: r\ntask: encoder\ninputs: {x: 'float[batch, 4]'}\ngraph: {a: {type: linear, out: 3}}\n"
     with pytest.raises(TrainingError, match="nothing to train"):
         composer.loss(composer.load(recipe).compile(), {"x": torch.randn(2, 4)})
+
+
+@pytest.mark.parametrize(("target", "told"), [("int[batch]", [("scores", "y")]), ("float[batch, 4]", [])])
+def test_a_target_of_probabilities_tells_no_class(target, told):
+    """Accuracy is of classes alone."""
+    inputs = f'{{x: "float[batch, 8]", y: "{target}"}}'
+    graph = "graph: {scores: {type: linear, out: 4, in: x}}\noutputs: {scores: scores}"
+    losses = "losses: {loss: {type: cross_entropy, in: scores, target: y}}"
+    assert classes_told(composer.load(f"recipe: r\ninputs: {inputs}\n{graph}\n{losses}").compile(seed=0)) == told

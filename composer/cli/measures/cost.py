@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from composer.cli.arguments import Parser, Problem, StoreOnce, add_changes, integer, lengths, sound_recipe
+from composer.cli.arguments import Parser, Problem, StoreOnce, add_changes, each_axis, integer, lengths, sound_recipe
 from composer.cli.output import add_output, emit, write_file
 from composer.cli.running import refusals
 from composer.printable import json_text, printable
@@ -163,7 +163,7 @@ def size_of(text: str) -> int:
 
 def axes_of(written: Sequence[str]) -> list[str]:
     """Return the axes that have several lengths."""
-    return [axis for axis, _, values in (each.partition("=") for each in written) if "," in values]
+    return [axis for axis, _, values in (each.partition("=") for each in each_axis(written)) if "," in values]
 
 
 def places_of(written: Sequence[str], known: tuple[str, ...]) -> list[Mapping[str, int]]:
@@ -172,10 +172,11 @@ def places_of(written: Sequence[str], known: tuple[str, ...]) -> list[Mapping[st
     Raises:
         Problem: The model has no such axis, a length is none, or an axis is given twice.
     """
-    given = [one.partition("=")[0] for one in written]
+    apart = each_axis(written)
+    given = [one.partition("=")[0] for one in apart]
     if twice := [axis for axis in given if given.count(axis) > 1]:
         raise Problem(f"arco cost: --at {twice[0]} is given twice", f"several lengths are written --at {twice[0]}=256,512")
-    each = [[f"{axis}={value}" for value in values.split(",")] for axis, _, values in (one.partition("=") for one in written)]
+    each = [[f"{axis}={value}" for value in values.split(",")] for axis, _, values in (one.partition("=") for one in apart)]
     return [lengths(point, known, "cost") for point in product(*each)]
 
 

@@ -12,6 +12,7 @@ from composer.graph.anatomy import wires_of
 from composer.graph.ir import FieldValue, Known, PartValue, Pending
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import labels
+from composer.graph.passes.image_norms import norms_of_images
 from composer.graph.passes.packed_documents import across_documents
 from composer.graph.passes.unused_init import unmatched
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram
@@ -43,6 +44,7 @@ def lint(state: Compilation) -> Compilation:
         *_unread_inputs(typed),
         *unmatched(typed),
         *across_documents(typed),
+        *norms_of_images(typed),
     ]
     return replace(state, warnings=(*state.warnings, *{each.span: each for each in found}.values()))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from blocks.core import Part
 from blocks.masks.mask import Mask
-from composer.diagnostics import Declaration, Diagnostic, Span
+from composer.diagnostics import Declaration, Diagnostic
 from composer.graph.cache_slots import slot_axes
 from composer.graph.dims import Dim, Symbolic, TextRows
 from composer.graph.ir import PartValue
@@ -74,7 +74,7 @@ def _block(visit: Visit, block: TypedBlock, kept: Mapping[Dim, str]) -> Iterator
         yield _carries(visit, part.kind, kept[along])
     elif not list(masks(part, block.inputs, block.sizes)) and (_looks_back(block, kept) or _mixes(block, given, kept)):
         message = f"{part.kind} mixes positions of different documents, which `{kept[along]}` keeps apart in attention"
-        yield Diagnostic("mixed-documents", message, _place(visit), "warning", hint=ROWS_APART)
+        yield Diagnostic("mixed-documents", message, visit.written, "warning", hint=ROWS_APART)
 
 
 def _self_masks(block: TypedBlock) -> Iterator[tuple[str, Mask, Dim]]:
@@ -139,16 +139,10 @@ def _sees(visit: Visit, block: TypedBlock, slot: str, mask: Mask, documents: str
     message = f"with the mask `{written.expression()}`, documents see each other that `{documents}` keeps apart elsewhere"
     hint = f"mask: {documents}" if mask.hides_nothing else f"mask: {text} and {documents}"
     value = dict(block.node.fields).get(slot)
-    span = value.span if isinstance(value, PartValue) and not isinstance(value.span.source, Declaration) else _place(visit)
+    span = value.span if isinstance(value, PartValue) and not isinstance(value.span.source, Declaration) else visit.written
     return Diagnostic("mixed-documents", message, span, "warning", hint=hint)
 
 
 def _carries(visit: Visit, kind: str, documents: str) -> Diagnostic:
     message = f"{kind} carries its state from one document into the next, which `{documents}` keeps apart in attention"
-    return Diagnostic("mixed-documents", message, _place(visit), "warning", hint=ROWS_APART)
-
-
-def _place(visit: Visit) -> Span:
-    """Return where the author wrote a node, or the block that it is a part of."""
-    spans = [place.node.node.name_span for place in visit.around]
-    return next((span for span in spans if not isinstance(span.source, Declaration)), spans[-1])
+    return Diagnostic("mixed-documents", message, visit.written, "warning", hint=ROWS_APART)

@@ -24,7 +24,7 @@ from composer.language.expressions.ast import (
     Value,
 )
 from composer.language.expressions.errors import ExpressionError, refuse
-from composer.language.expressions.functions import ARGUMENTS, DOMAINS, FUNCTIONS, OF_LISTS, USAGE, RealNumber
+from composer.language.expressions.functions import ARGUMENTS, CONSTANTS, DOMAINS, FUNCTIONS, OF_LISTS, USAGE, RealNumber
 from composer.language.suggestions import suggest
 from composer.language.unknown_names import unknown
 from composer.language.wording import BOOLEANS, counted, describe_operand, describe_value, format_value
@@ -134,6 +134,8 @@ def _path(path: RefPath, scope: Mapping[str, Value]) -> Value:
         return BOOLEANS[step.name]
     if step.name in scope:
         return scope[step.name]
+    if step.name in CONSTANTS:
+        return CONSTANTS[step.name]
     if step.name in FUNCTIONS:
         refuse("not-a-value", f"`{step.name}` is a function", path.span, hint=f"call it: `{USAGE[step.name]}`")
     if step.name == NONE:

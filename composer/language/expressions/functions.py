@@ -27,6 +27,8 @@ ARGUMENTS = {**dict.fromkeys(FUNCTIONS, (1, 1)), "min": (2, 32), "max": (2, 32),
 """The smallest and the largest number of arguments of each."""
 USAGE = {**{name: f"{name}(x)" for name in FUNCTIONS}, "min": "min(a, b)", "max": "max(a, b)", "ceil_to": "ceil_to(x, multiple)",
          "len": "len(widths)"}  # fmt: skip
+CONSTANTS: dict[str, RealNumber] = {"pi": math.pi}
+"""Names of numbers, where nothing else has the name."""
 DOMAINS = {
     "sqrt": "a square root needs a number that is at least 0",
     "log": "a logarithm needs a number above 0",

@@ -8,7 +8,7 @@ from typing import Any
 
 from composer.language.expressions.ast import Binary, Expression, If, RefPath, Unary
 from composer.language.expressions.evaluator import as_bool, as_real, evaluate
-from composer.language.expressions.functions import FUNCTIONS, RealNumber
+from composer.language.expressions.functions import CONSTANTS, FUNCTIONS, RealNumber
 from composer.language.expressions.parser import names
 from composer.language.wording import BOOLEANS
 
@@ -41,7 +41,7 @@ def key_for(expression: Expression, value: Any, known: Mapping[str, Any]) -> tup
 
 
 def _unknown(expression: Expression, known: Mapping[str, Any]) -> list[str]:
-    return sorted(names(expression) - FUNCTIONS.keys() - BOOLEANS.keys() - known.keys())
+    return sorted(names(expression) - FUNCTIONS.keys() - BOOLEANS.keys() - CONSTANTS.keys() - known.keys())
 
 
 def _solved(expression: Expression, value: RealNumber, known: Mapping[str, Any], name: str) -> RealNumber:

@@ -22,7 +22,7 @@ from composer.graph.passes.expand.builders import (
     plain_value,
     plain_values,
 )
-from composer.graph.passes.expand.name_lookup import NameLookup
+from composer.graph.passes.expand.name_lookup import NameLookup, is_constant
 from composer.language.expressions.ast import Expression, If, NoValue, Number, PathStep, RefPath, Slice, Value
 from composer.language.expressions.evaluator import (
     BOOLEAN_HINT,
@@ -152,7 +152,8 @@ class Evaluator:
         if found is None or self._steps_of(binding):
             return None
         inner = self.plain(found, place, steps)[0]
-        return evaluate(found, inner) if not (names(found) - inner.keys() - VALUE_WORDS) else None
+        missing = names(found) - inner.keys() - VALUE_WORDS
+        return evaluate(found, inner) if all(is_constant(name, place) for name in missing) else None
 
     def is_sized(self, expression: Expression | Slice | None, scope: Scope) -> bool:
         """Return whether an expression reads an axis of the block around it, whose length is known once types are."""

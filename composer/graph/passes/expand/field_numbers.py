@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from blocks.core import Part, fields
@@ -12,6 +13,7 @@ from composer.graph.ir import FieldValue, Known, Pending
 from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.builders import Deferred, Scope
 from composer.graph.passes.expand.evaluation import Evaluator, convert
+from composer.graph.passes.expand.name_lookup import is_constant
 from composer.graph.type_patterns import axis_symbols
 from composer.language.expressions.ast import Expression, Number, PathStep, RefPath
 from composer.language.expressions.evaluator import evaluate
@@ -37,6 +39,7 @@ def field_number(
     compared = {id(word) for word, _ in compared_words(expression, scope.values.keys() | symbols)}
     read = {path.steps[0].name for path in paths(expression) if id(path) not in compared}
     missing = read - known.keys() - VALUE_WORDS
+    missing -= {name for name in missing - symbols if is_constant(name, scope)}
     if not missing:
         with labeled(origins):
             return Known(convert(evaluate(expression, known), form, field.name, span, expression), span, origins)
@@ -57,7 +60,9 @@ def field_number(
         else:
             words = field.form.words if isinstance(field.form, EachAxis) else ()
             offered = [*words, *scope.values, *sorted(symbols - fields(part).keys())]
-            values.report.add(unknown("unknown-name", path.steps[0].name_span, "name", strange[0], offered))
+            found = unknown("unknown-name", path.steps[0].name_span, "name", strange[0], offered)
+            other = part.other_choices.get(field.name, "") if words else ""
+            values.report.add(replace(found, hint="; ".join(filter(None, (found.hint, other)))))
         raise StopExpansion
     return Pending(expression, tuple(sorted({**known, **sizes}.items())), span, origins)
 

@@ -15,10 +15,11 @@ from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.name_lookup import has_node
 from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError
-from composer.language.expressions.functions import FUNCTIONS
+from composer.language.expressions.functions import CONSTANTS, FUNCTIONS
 from composer.language.expressions.parser import compared_words, names, paths
+from composer.language.other_names import OTHER_NAMES, plain
 from composer.language.recipe.ast import RepeatDecl
-from composer.language.unknown_names import OTHER_NAMES, unknown
+from composer.language.unknown_names import unknown
 from composer.language.wording import BOOLEANS
 
 
@@ -105,7 +106,7 @@ class FormulaNames:
             hint = f"call it: `{CALLABLE[step.name].usage}`"
             self.report.error("not-a-value", self.scope.graph, path.span, f"`{step.name}` is a function", hint=hint)
             raise StopExpansion
-        elif step.name not in BOOLEANS:
+        elif step.name not in BOOLEANS and (step.name not in CONSTANTS or step.name in self.axes):
             self._no_value(path)
 
     def check_skipped(self, expression: Expression) -> None:
@@ -133,8 +134,9 @@ class FormulaNames:
 
     def _block_hint(self, name: str) -> str:
         """Return what to do with the block that has a name, here or elsewhere."""
-        kind = OTHER_NAMES.get(name, name)
-        if kind not in self.library or not is_node(self.library[kind]):
+        kinds = (name, *OTHER_NAMES.get(plain(name), ()))
+        kind = next((kind for kind in kinds if kind in self.library and is_node(self.library[kind])), "compute")
+        if kind == "compute":  # which is what a formula is
             return ""
         return f"`{kind}` is a block: compute it in a node, `{{type: {kind}, …}}`, and read that"
 

@@ -22,7 +22,7 @@ from composer.language.expressions.arithmetic import bounded, refuse_large
 from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import refuse
 from composer.language.expressions.evaluator import one_item
-from composer.language.expressions.functions import FUNCTIONS, RealNumber
+from composer.language.expressions.functions import CONSTANTS, FUNCTIONS, RealNumber
 from composer.language.recipe.ast import (
     EdgeDecl,
     ExpressionValue,
@@ -196,7 +196,9 @@ class FormulaReader:
         else:
             value = self._plain(expression, self._folded(expression))
             if isinstance(expression, RefPath) and expression.steps[0].arguments is None:
-                self.named_numbers[name_in(expression)] = value
+                name = name_in(expression)
+                if name not in CONSTANTS or name in scope.values:  # which everyone knows
+                    self.named_numbers[name] = value
             self.numbers.append(Known(value, expression.span, self.values.plain(expression, scope)[1]))
         return KnownNumber(len(self.numbers) - 1, expression.span)
 

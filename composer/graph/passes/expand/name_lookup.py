@@ -17,7 +17,7 @@ from composer.graph.type_patterns import axis_symbols
 from composer.language.expressions.ast import Binary, ChoiceWord, Expression, If, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import NONE, check_word
-from composer.language.expressions.functions import FUNCTIONS
+from composer.language.expressions.functions import CONSTANTS, FUNCTIONS
 from composer.language.expressions.parser import compared_words, paths
 from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.suggestions import suggest
@@ -45,7 +45,7 @@ class NameLookup:
                 continue
             if step.arguments is not None and step.name not in FUNCTIONS:
                 self.report.once(unknown("unknown-name", step.name_span, "function", step.name, FUNCTIONS))
-            elif step.name not in VALUE_WORDS:
+            elif step.name not in VALUE_WORDS and not is_constant(step.name, scope):
                 offered = [*allowed, *scope.values]
                 meant = suggest(step.name, [*offered, *BOOLEANS])
                 self.report.once(unknown("unknown-name", path.span, "name", step.name, offered, meant=meant))
@@ -120,6 +120,11 @@ class NameLookup:
             check_word(word, words, span)
         except ExpressionError as error:
             self.report.once(error.diagnostic)
+
+
+def is_constant(name: str, scope: Scope) -> bool:
+    """Return whether a name is that of a number, such as `pi`, which neither a value nor a node or an input has at a place."""
+    return name in CONSTANTS and name not in scope.values and not has_node(name, scope)
 
 
 def has_node(name: str, scope: Scope) -> bool:

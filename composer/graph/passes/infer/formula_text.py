@@ -10,7 +10,7 @@ from blocks.along_axes.axis_formulas import CHOICE
 from composer.diagnostics import Diagnostic, Span
 from composer.language.expressions.ast import Binary, Expression, If, Number, RefPath, Slice, Unary, Value
 from composer.language.expressions.evaluator import as_bool, evaluate
-from composer.language.expressions.functions import FUNCTIONS
+from composer.language.expressions.functions import CONSTANTS, FUNCTIONS
 from composer.language.expressions.parser import BINDING, COMPARISONS, NOT, ExpressionError, names
 from composer.language.recipe.keys import VALUE_WORDS
 
@@ -28,7 +28,8 @@ def formula_text(expression: Expression, known: Mapping[str, Value], axes: Colle
     """
     if both := sorted(known.keys() & set(axes)):
         _refuse(f"`{both[0]}` is an axis of this formula, and has a value here", expression.span, "call the axis by another name")
-    return _written(expression, known, 0)
+    constants = {name: value for name, value in CONSTANTS.items() if name not in axes}
+    return _written(expression, {**constants, **known}, 0)
 
 
 def _written(expression: Expression, known: Mapping[str, Value], least: int) -> str:

@@ -7,14 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from blocks.core import BlockError, Part, fields
+from blocks.core import BlockError, Part, fields, standard
 from composer.diagnostics import Declaration, Diagnostic, Label, Span
 from composer.graph.ir import BlockNode, FieldValue, GroupNode, Items, Known, PartValue, Pending, Ref, Wire
 from composer.graph.passes.error_report import StopExpansion, labels
-from composer.graph.type_patterns import Mismatch, declared
+from composer.graph.type_patterns import Mismatch, declared, pattern
 from composer.graph.typed import TypedBlock, TypedGraph
 from composer.graph.types import TensorType
 from composer.language.expressions.parser import names
+from composer.language.other_names import IMAGE_AXES, OF_IMAGES
 from composer.language.recipe.defined_block import is_defined
 
 
@@ -83,7 +84,13 @@ class Surroundings:
         try:
             yield
         except Mismatch as wrong:
-            self.at_port(node, port, "type-mismatch", f"port {port} of {node.part.kind} {wrong.message}", wrong.hint)
+            self.at_port(
+                node,
+                port,
+                "type-mismatch",
+                f"port {port} of {node.part.kind} {wrong.message}",
+                wrong.hint or _other_block(node.part, wrong.count),
+            )
             raise StopExpansion from None
         except KeyError as missing:
             message = f"port {port} of {node.part.kind} needs {missing}, which is not known here"
@@ -174,3 +181,16 @@ def written(node: BlockNode, field: str) -> FieldValue | None:
     if value is None and first in (known := fields(node.part)) and known[first].derived:
         return next((values[name] for name in sorted(names(declared(known[first].derived))) if name in values), None)
     return value
+
+
+def _other_block(part: type[Part], count: int) -> str:
+    """Return the hint at the block that does the same along as many axes as are given; empty where there is none."""
+    if count == IMAGE_AXES and part.kind in OF_IMAGES:
+        return OF_IMAGES[part.kind]
+    stem = part.kind.removesuffix("1d").removesuffix("2d")
+    for kind in (stem, f"{stem}1d", f"{stem}2d"):
+        if count and kind != part.kind and kind in standard():
+            form = pattern(next(iter(standard()[kind].inputs.values()), "any[]"))
+            if len(form.axes) == count or (form.leading and len(form.axes) < count):
+                return f"{kind} takes {form.text}"
+    return ""
