@@ -152,7 +152,7 @@ def nested(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]] = 
             said for said in in_letters(flows, in_one_line(room - len(f"{title} ()")), passes) if said.lower() != title.lower()
         ]
         blocks = {one.forms[-1] for own in every for one in own if one.weight == MAIN}
-        named = len(told) > 1 and all(TIMES.sub("", said) in blocks for said in told)
+        named = len(told) > (REPEAT.match(title) is None) and all(TIMES.sub("", said) in blocks for said in told)
         if (named or any(map(str.isdigit, "".join(told)))) and not told[-1].startswith(MORE) and computes(flows):
             found.append(f"{title} ({' · '.join(told).replace(' · ', ', ')})")
     return tuple(dict.fromkeys((*found, *(only.forms if only and REPEAT.match(title) is None else ()), title)))

@@ -871,6 +871,40 @@ def test_branches_that_start_from_inputs_of_their_own_stand_beside_each_other() 
     assert lines(summed, "encoder")[1] == "conv 1 × 1 | conv 7 × 7 → conv 3 × 3, summed · conv 3 × 3 (5 → 4) · concat"
 
 
+def test_branches_that_a_formula_sums_stand_beside_each_other() -> None:
+    """Where it does nothing else."""
+    text = APART.replace("{type: JOIN, in: [own, second]}", "{compute: own + second}").replace("out: 9", "out: 5")
+    assert lines(text, "encoder")[1] == "conv 1 × 1 | conv 7 × 7 → conv 3 × 3, summed · conv 3 × 3 (5 → 4) · concat"
+    assert "|" not in lines(text.replace("own + second", "own + 2 * second"), "encoder")[1]
+
+
+REPEATED = """recipe: repeated
+inputs: {image: "float[batch, 8, 16, 16]"}
+blocks:
+  unit:
+    inputs: {x: "float[batch, channels, height, width]"}
+    params: {out: {type: int, required: true}}
+    graph: {norm: {type: groupnorm2d, groups: 4}, relu: relu, conv: {type: conv2d, out: out, kernel_size: 3, padding: 1}}
+graph:
+  stages:
+    repeat: 3
+    as: stage
+    graph:
+      layers: {repeat: 3, graph: {unit: {type: unit, out: 8 * 2**stage}}}
+      last: {type: conv2d, out: 16 * 2**stage, kernel_size: 1}
+  first: {type: END, out: 64, in: stages(0)}
+  second: {type: linear, out: 64, in: stages(1)}
+  third: {type: linear, out: 64, in: stages(2)}
+outputs: {first: first, second: second, third: third}
+"""
+
+
+def test_block_that_other_boxes_call_by_its_name_is_called_so_in_a_repeat() -> None:
+    """Where another box tells the repeat: it reads as another block, else."""
+    assert lines(REPEATED.replace("END", "unit"), "stages.1")[1].startswith("× 3 Layer (Unit (ReLU, conv 3 × 3 (16 → 16))) · ")
+    assert lines(REPEATED.replace("END", "linear"), "stages.1")[1].startswith("× 3 Layer (ReLU, conv 3 × 3 (16 → 16)) · ")
+
+
 def test_long_formulas_are_told_by_the_numbers_that_they_name() -> None:
     """Which tell uses of a block apart."""
     text = APART.replace("JOIN", "concat, axis: -3")

@@ -24,6 +24,7 @@ from composer.draw.build.closed_groups import (
     lone_box,
     lone_repeats,
     new_shape,
+    stands_elsewhere,
     told_once,
 )
 from composer.draw.build.flow_builder import FlowBuilder
@@ -359,7 +360,12 @@ class DiagramBuilder:
         """Add a repeat, folded: one frame, however many passes."""
         path = place.path
         count, kinds = len(node.passes), repeats.passes_by_kind(node)
-        self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in node.passes if len(graph.nodes) == 1}
+        folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
+        closed = (self.depth.level == "overview" or folded) and not (self.depth.shows(path) or path in self.opened)
+        lone = [graph.nodes[0] for graph in node.passes if len(graph.nodes) == 1]
+        told = closed and (self.shut or not self.apart.isdisjoint(self.around))  # by another box, in few words
+        named = {one.name for one in lone if told and stands_elsewhere(self.program.root, one, f"{plain(path)}.{one.name}")}
+        self.alone |= {f"{path}.{one.name}" for one in lone if one.name not in named}
         self.mixed |= repeats.mixed(node, kinds, path)
         looped = path in self.handed_on and repeats.carries_several(node)
         shared = "" if self.around else shared_input(node)  # in a repeat, what is carried there comes in from below
@@ -372,8 +378,6 @@ class DiagramBuilder:
         parallel = is_parallel(node)
         called = counted(count, f"parallel {title[:1].lower()}{title[1:]}") if parallel else f"× {count} {title}"
         tip = (called, repeats.parameters_of_each(node, each))
-        folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
-        closed = (self.depth.level == "overview" or folded) and not (self.depth.shows(path) or path in self.opened)
         if closed:
             params = repeats.parameters_of_all(node, self.counts, place.first)
             own = "" if self.shut else repeats.own_title(node, title)
