@@ -291,6 +291,32 @@ def test_boxes_of_one_title_have_the_names_of_their_nodes() -> None:
     assert "module3a" not in {box.name for box in read(alone.draw().svg()).boxes}
 
 
+TURNED = """recipe: turned
+inputs: {x: "float[batch, rows, columns, 8]"}
+blocks:
+  gate:
+    inputs: {x: "float[batch, rows, columns, width]"}
+    graph: {norm: layernorm, to: {type: linear, out: width}, squash: sigmoid}
+  turned:
+    inputs: {x: "float[batch, rows, columns, width]"}
+    graph:
+      turn: {type: rearrange, pattern: b i j c -> b j i c, in: x}
+      gate: gate
+      back: {type: rearrange, pattern: b j i c -> b i j c}
+graph:
+  by_rows: {type: residual, body: gate}
+  by_columns: {type: residual, body: END}
+"""
+
+
+def test_block_that_another_box_calls_by_its_name_has_that_of_its_node() -> None:
+    """Though no other box has its title."""
+    text = TURNED.replace("END", "turned")
+    assert {box.name for box in read(composer.load(text).draw().svg()).boxes if box.name} == {"by_rows"}
+    text = TURNED.replace("END", "{type: linear, out: width}").replace("out: width}}", "out: 8}}")
+    assert not {box.name for box in read(composer.load(text).draw().svg()).boxes if box.name}
+
+
 SPECIAL = """recipe: special
 inputs: {image: "float[batch, 8, 16, 16]", codes: "int[batch, 5]"}
 blocks:

@@ -99,7 +99,9 @@ class DiagramBuilder:
         self.around: list[str] = []
         """Paths of the repeats around what is read."""
         self.names: dict[str, str] = {}
-        """What authors call closed blocks of their recipes, by their paths."""
+        """What authors call blocks of their recipes, by their paths; also of those in closed boxes."""
+        self.uses: dict[str, str] = {}
+        """The titles of these, by their paths."""
         self.never_alone: set[str] = set()
         """Paths of parallel repeats whose last pass nothing reads by itself."""
         self.handed_on: set[str] = set()
@@ -131,7 +133,7 @@ class DiagramBuilder:
         flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
         if self.depth.level == "overview":
             return fold_norms(flow)
-        flow = told_once(told_apart(flow, self.names))
+        flow = told_once(told_apart(flow, self.names, self.uses))
         return name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
 
     def at_level(self, level: Level) -> DiagramBuilder:
@@ -254,6 +256,8 @@ class DiagramBuilder:
             self.opened.add(place.inner(node.graph.nodes[0].name).path)
         flow, ports = (inside.in_box() if box else inside).flow(node.graph, given, place, stream)
         self.names[path] = own_name(node, place)
+        if part is not None:
+            self.uses[path] = title
         lone = None if box or self.shut or self.depth.shows(path) or stream == NO_STREAM else lone_box(node, flow)
         if lone is not None:
             whole = self.closed(node, (flow,), title, (title, lone.look.title), lone.params, place)

@@ -33,15 +33,19 @@ def branch_name(path: str) -> str:
     return around[-1] if name == "body" and around else name
 
 
-def told_apart(flow: Flow, names: Mapping[str, str]) -> Flow:
-    """Return a model's blocks with the names of those of the recipe that have the title of another box or frame: what their
-    author calls them tells them apart, though it may begin with the title.
+def told_apart(flow: Flow, names: Mapping[str, str], uses: Mapping[str, str]) -> Flow:
+    """Return a model's blocks with the names of those of the recipe that have the title of another box or frame, or of another
+    use of a block in a closed box, given the titles of all: what their author calls them tells them apart, though beside boxes
+    that are there it may begin with the title.
     """
     places: dict[str, set[str]] = {}
     called: dict[str, set[str]] = {}
     for title, path, name in titled(flow):
         places.setdefault(title, set()).add(path)
         called.setdefault(title, set()).add(names.get(path, "") or name)
+    hidden: dict[str, set[str]] = {}
+    for path, title in uses.items():
+        hidden.setdefault(title, set()).add(names.get(path, ""))
 
     def named(item: Item) -> Item:
         if isinstance(item, Group):
@@ -50,7 +54,8 @@ def told_apart(flow: Flow, names: Mapping[str, str]) -> Flow:
         if not (own and isinstance(item, Group | Leaf)):
             return item
         title = title_of(item)
-        if min(len(places[title]), len(called[title])) < 2:
+        apart = len(called[title] | hidden.get(title, set())) > 1 and own.lower() not in title.lower()
+        if not apart and min(len(places[title]), len(called[title])) < 2:
             return item
         if isinstance(item, Leaf):
             return item if item.name else replace(item, name=own)
