@@ -317,6 +317,28 @@ def test_block_that_another_box_calls_by_its_name_has_that_of_its_node() -> None
     assert not {box.name for box in read(composer.load(text).draw().svg()).boxes if box.name}
 
 
+POOLED = """recipe: pooled
+inputs: {x: "float[batch, 4, 32, 32]"}
+graph:
+  pool1: {type: max_pool2d, kernel_size: 3, stride: 2, padding: 1, in: x}
+  conv: {type: conv2d, out: 8, kernel_size: 3, padding: 1}
+  OTHER: {type: max_pool2d, kernel_size: 3, stride: 2, padding: 1}
+  flat: {type: rearrange, pattern: b c h w -> b (h w) c}
+  NAME: {type: pool, mode: max}
+"""
+
+
+def test_pool_has_the_name_that_its_author_chose() -> None:
+    """Where it tells more than its title and its facts, or by a number which of several pools it is."""
+
+    def names(other: str, name: str) -> set[str]:
+        figure = composer.load(POOLED.replace("OTHER", other).replace("NAME", name)).draw()
+        return {box.name for box in read(figure.svg()).boxes if box.name and box.path != "flat"}
+
+    assert names("pool2", "feature") == {"pool1", "pool2", "feature"}
+    assert names("middle", "maximum") == {"pool1", "middle"}
+
+
 SPECIAL = """recipe: special
 inputs: {image: "float[batch, 8, 16, 16]", codes: "int[batch, 5]"}
 blocks:
