@@ -42,7 +42,7 @@ def told_apart(flow: Flow, names: Mapping[str, str], uses: Mapping[str, str]) ->
     called: dict[str, set[str]] = {}
     for title, path, name in titled(flow):
         places.setdefault(title, set()).add(path)
-        called.setdefault(title, set()).add(names.get(path, "") or name or path.rpartition(".")[2])
+        called.setdefault(title, set()).add(names.get(path, "") or name or path[path.rfind(".") + 1 :])
     hidden: dict[str, set[str]] = {}
     for path, title in uses.items():
         hidden.setdefault(title, set()).add(names.get(path, ""))
@@ -69,10 +69,12 @@ def numbered_name(item: Item) -> str:
     """Return the name of a block that puts values together without parameters, such as a pool, if a number in it may tell which
     of several it is; nothing for another.
     """
-    name = item.about.path.rpartition(".")[2]
-    stem = name.rstrip("0123456789").rstrip("_")
-    plain = not isinstance(item, Leaf) or item.closed or item.about.parameters or item.look.hue != "merge" or item.look.low
-    return "" if plain or item.look.sign or stem == name or stem in PLAIN or len(name) > MAX_NAME else name
+    path = item.about.path
+    if not (path[-1:].isdigit() and isinstance(item, Leaf)) or item.look.hue != "merge":
+        return ""
+    name = path[path.rfind(".") + 1 :]
+    usual = name.rstrip("0123456789").rstrip("_") in ("", *PLAIN) or len(name) > MAX_NAME
+    return "" if usual or item.closed or item.look.low or item.look.sign or item.about.parameters else name
 
 
 def titled(flow: Flow) -> Iterator[tuple[str, str, str]]:
@@ -127,7 +129,7 @@ def shown_name(node: TypedBlock | TypedGroup, place: NodePlace, title: str, merg
     part = node.node.part if isinstance(node, TypedGroup) else node.part
     if part is None or not stem or len(name) > MAX_NAME or name != node.name or title in {*HEADS, name}:
         return ""
-    role = bool(merged) and not node.parameters and stem not in merged.lower()
+    role = bool(merged) and isinstance(node, TypedBlock) and not node.parameters and stem not in merged.lower()
     own = isinstance(node, TypedGroup) or part.is_primitive or role
     if issubclass(part if isinstance(part, type) else type(part), Activation) and NO_ROLE.search(name):
         return ""
