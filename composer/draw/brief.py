@@ -152,7 +152,7 @@ def nested(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]] = 
             said for said in in_letters(flows, in_one_line(room - len(f"{title} ()")), passes) if said.lower() != title.lower()
         ]
         blocks = {one.forms[-1] for own in every for one in own if one.weight == MAIN}
-        named = len(told) > 1 and all(TIMES.sub("", said) in blocks for said in told)
+        named = len(told) > (REPEAT.match(title) is None) and all(TIMES.sub("", said) in blocks for said in told)
         if (named or any(map(str.isdigit, "".join(told)))) and not told[-1].startswith(MORE) and computes(flows):
             found.append(f"{title} ({' · '.join(told).replace(' · ', ', ')})")
     return tuple(dict.fromkeys((*found, *(only.forms if only and REPEAT.match(title) is None else ()), title)))
@@ -504,9 +504,9 @@ def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:
         (shortcut,), last = own[around], own[1 - around][-1]
         both = replace(by_path[last], forms=with_shortcut(by_path[last].forms, by_path[shortcut].forms))
         branch = part.branches[1 - around]
-        gone = {shortcut, *branch[branch.index(last) + 1 :]}  # what would seem to come behind the sum
+        gone = {shortcut, part.join, *branch[branch.index(last) + 1 :]}  # what would seem to come behind the sum
         return {path: both if path == last else one for path, one in by_path.items() if path not in gone}
-    first, *others = (path for branch in part.branches for path in branch if path in by_path)
+    first, *others = (path for path in (*(path for branch in part.branches for path in branch), part.join) if path in by_path)
     whole = Brief(
         side_by_side(forms, part.sign), MAIN, tuple(side for branch in own for path in branch for side in by_path[path].sides)
     )

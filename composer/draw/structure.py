@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -17,6 +17,8 @@ GIVES = re.compile(r"\(\d[\d\u00a0]* → (\d[\d\u00a0]*)\)")
 """How many channels a map of channels has and gives."""
 JOINED = {"‖": ("concatenated", "concat"), "+": ("summed",)}
 """What is said of branches by the sign where they meet, from the fullest to the shortest."""
+SUM = re.compile(r"\w+(?: \+ \w+)+")
+"""A formula that is nothing but a sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,10 @@ class Parallel:
 
     branches: tuple[tuple[str, ...], ...]
     """The paths of the blocks of each."""
+    join: str
+    """The path of the join."""
     sign: str
-    """That of the join."""
+    """That of the join, or that of a formula there."""
     forked: bool
     """Whether they start from one value, around which one of them may be a shortcut."""
 
@@ -45,7 +49,7 @@ def parallel_part(flow: Flow) -> Parallel | None:
             source = edge.source.path if edge.source.path in items else edge.source.origin
             reads.setdefault(edge.target, []).append(source)
             readers.setdefault(source, []).append(edge.target)
-    met = [*joins(items)]
+    met = joins(items, reads)
     for join in met:
         starts, branches = list[object](), list[tuple[str, ...]]()
         for end in reads.get(join, ()):
@@ -60,11 +64,9 @@ def parallel_part(flow: Flow) -> Parallel | None:
             continue
         forked = len({*starts}) == 1 and len(readers[starts[0]]) == len(branches)
         others = {target for start in starts for target in readers[start]} - {chain[0] for chain in branches}
-        apart = len({*starts}) == len(branches) and items.keys().isdisjoint(starts) and others.issubset(met)
+        apart = len({*starts}) == len(branches) and items.keys().isdisjoint(starts) and others <= met.keys()
         if forked or apart:
-            leaf = items[join]
-            assert isinstance(leaf, Leaf)
-            return Parallel(tuple(branches), leaf.look.sign or "", forked)
+            return Parallel(tuple(branches), join, met[join], forked)
     return None
 
 
@@ -133,9 +135,19 @@ def _ancestors(item: str, read: Mapping[str, Collection[str]]) -> set[str]:
     return found
 
 
-def joins(items: Mapping[str, Item]) -> Iterator[str]:
-    """Yield the blocks where branches may meet."""
-    yield from (path for path, item in items.items() if isinstance(item, Leaf) and item.look.sign in JOINED)
+def joins(items: Mapping[str, Item], reads: Mapping[str, Sequence[object]]) -> dict[str, str]:
+    """Return the signs of the blocks where branches may meet, by their paths, given what each block reads: a formula that does
+    nothing but sum all of it is a sum, too.
+    """
+    found: dict[str, str] = {}
+    for path, item in items.items():
+        if isinstance(item, Leaf) and item.look.sign in JOINED:
+            found[path] = item.look.sign or ""
+        elif isinstance(item, Leaf) and SUM.fullmatch(item.look.formula):
+            terms = item.look.formula.split(" + ")
+            if len({*terms}) == len(reads.get(path, ())) and not any(term.isdigit() for term in terms):
+                found[path] = "+"
+    return found
 
 
 def shortcut_of(branches: Sequence[Sequence[tuple[str, ...]]]) -> int | None:

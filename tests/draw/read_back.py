@@ -442,6 +442,9 @@ class Model:
                 self.joined.setdefault(name, set()).add(
                     frozenset(n for one in types for n in numbers(" × ".join(map(size, one.sizes))))
                 )
+            if isinstance(node, TypedBlock) and len(terms := summed(node)) > 1:
+                self.joins.setdefault(name, set()).add(("add", len(terms)))
+                self.joined.setdefault(name, set())
             said = frozenset(of_node(node))
             if isinstance(node, TypedRepeat):
                 said |= {float(len(node.passes)), *map(float, each)}
@@ -948,6 +951,13 @@ def of_uses(path: str, line: str, model: Model) -> Iterator[str]:
         each = Counter(pass_of(path, one) for one in inside)
         if inside and max(each.values()) < count:
             yield f"{path}: `{line}`: there are {sorted({*each.values()})} of {block}"
+
+
+def summed(node: TypedBlock) -> tuple[str, ...]:
+    """Return what a formula does nothing but sum, each once; nothing for another block."""
+    formula = getattr(node.part, "formula", None)
+    terms = formula.text.split(" + ") if isinstance(formula, Formula) else []
+    return tuple(terms) if isinstance(formula, Formula) and sorted(terms) == sorted(formula.names) else ()
 
 
 def pass_of(path: str, node: str) -> str:

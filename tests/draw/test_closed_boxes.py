@@ -291,6 +291,54 @@ def test_boxes_of_one_title_have_the_names_of_their_nodes() -> None:
     assert "module3a" not in {box.name for box in read(alone.draw().svg()).boxes}
 
 
+TURNED = """recipe: turned
+inputs: {x: "float[batch, rows, columns, 8]"}
+blocks:
+  gate:
+    inputs: {x: "float[batch, rows, columns, width]"}
+    graph: {norm: layernorm, to: {type: linear, out: width}, squash: sigmoid}
+  turned:
+    inputs: {x: "float[batch, rows, columns, width]"}
+    graph:
+      turn: {type: rearrange, pattern: b i j c -> b j i c, in: x}
+      gate: gate
+      back: {type: rearrange, pattern: b j i c -> b i j c}
+graph:
+  by_rows: {type: residual, body: gate}
+  by_columns: {type: residual, body: END}
+"""
+
+
+def test_block_that_another_box_calls_by_its_name_has_that_of_its_node() -> None:
+    """Though no other box has its title."""
+    text = TURNED.replace("END", "turned")
+    assert {box.name for box in read(composer.load(text).draw().svg()).boxes if box.name} == {"by_rows"}
+    text = TURNED.replace("END", "{type: linear, out: width}").replace("out: width}}", "out: 8}}")
+    assert not {box.name for box in read(composer.load(text).draw().svg()).boxes if box.name}
+
+
+POOLED = """recipe: pooled
+inputs: {x: "float[batch, 4, 32, 32]"}
+graph:
+  pool1: {type: max_pool2d, kernel_size: 3, stride: 2, padding: 1, in: x}
+  conv: {type: conv2d, out: 8, kernel_size: 3, padding: 1}
+  OTHER: {type: max_pool2d, kernel_size: 3, stride: 2, padding: 1}
+  flat: {type: rearrange, pattern: b c h w -> b (h w) c}
+  NAME: {type: pool, mode: max}
+"""
+
+
+def test_pool_has_the_name_that_its_author_chose() -> None:
+    """Where it tells more than its title and its facts, or by a number which of several pools it is."""
+
+    def names(other: str, name: str) -> set[str]:
+        figure = composer.load(POOLED.replace("OTHER", other).replace("NAME", name)).draw()
+        return {box.name for box in read(figure.svg()).boxes if box.name and box.path != "flat"}
+
+    assert names("pool2", "feature") == {"pool1", "pool2", "feature"}
+    assert names("middle", "maximum") == {"pool1", "middle"}
+
+
 SPECIAL = """recipe: special
 inputs: {image: "float[batch, 8, 16, 16]", codes: "int[batch, 5]"}
 blocks:
@@ -869,6 +917,40 @@ def test_branches_that_start_from_inputs_of_their_own_stand_beside_each_other() 
     assert lines(joined, "encoder")[1] == "conv 1 × 1 | conv 7 × 7 → conv 3 × 3, concatenated · conv 3 × 3 (14 → 4) · concat"
     summed = APART.replace("JOIN", "add").replace("out: 9", "out: 5")
     assert lines(summed, "encoder")[1] == "conv 1 × 1 | conv 7 × 7 → conv 3 × 3, summed · conv 3 × 3 (5 → 4) · concat"
+
+
+def test_branches_that_a_formula_sums_stand_beside_each_other() -> None:
+    """Where it does nothing else."""
+    text = APART.replace("{type: JOIN, in: [own, second]}", "{compute: own + second}").replace("out: 9", "out: 5")
+    assert lines(text, "encoder")[1] == "conv 1 × 1 | conv 7 × 7 → conv 3 × 3, summed · conv 3 × 3 (5 → 4) · concat"
+    assert "|" not in lines(text.replace("own + second", "own + 2 * second"), "encoder")[1]
+
+
+REPEATED = """recipe: repeated
+inputs: {image: "float[batch, 8, 16, 16]"}
+blocks:
+  unit:
+    inputs: {x: "float[batch, channels, height, width]"}
+    params: {out: {type: int, required: true}}
+    graph: {norm: {type: groupnorm2d, groups: 4}, relu: relu, conv: {type: conv2d, out: out, kernel_size: 3, padding: 1}}
+graph:
+  stages:
+    repeat: 3
+    as: stage
+    graph:
+      layers: {repeat: 3, graph: {unit: {type: unit, out: 8 * 2**stage}}}
+      last: {type: conv2d, out: 16 * 2**stage, kernel_size: 1}
+  first: {type: END, out: 64, in: stages(0)}
+  second: {type: linear, out: 64, in: stages(1)}
+  third: {type: linear, out: 64, in: stages(2)}
+outputs: {first: first, second: second, third: third}
+"""
+
+
+def test_block_that_other_boxes_call_by_its_name_is_called_so_in_a_repeat() -> None:
+    """Where another box tells the repeat: it reads as another block, else."""
+    assert lines(REPEATED.replace("END", "unit"), "stages.1")[1].startswith("× 3 Layer (Unit (ReLU, conv 3 × 3 (16 → 16))) · ")
+    assert lines(REPEATED.replace("END", "linear"), "stages.1")[1].startswith("× 3 Layer (ReLU, conv 3 × 3 (16 → 16)) · ")
 
 
 def test_long_formulas_are_told_by_the_numbers_that_they_name() -> None:

@@ -151,7 +151,8 @@ def leaf(captions: Captions, node: TypedBlock, seen: Look, place: NodePlace) -> 
     about = captions.about(node, place, (seen.title, seen.detail, seen.mask))
     about = replace(about, description=captions.description(node, place))
     after = "" if captions.depth.level == "overview" else seen.after
-    name = "" if captions.depth.level == "overview" else shown_name(node, place, seen.title)
+    merged = seen.detail if seen.hue == "merge" else ""
+    name = "" if captions.depth.level == "overview" else shown_name(node, place, seen.title, merged)
     params = captions.counts.shown(place.first)
     params = "" if params in seen.facts else params  # the shape of a list of numbers tells how many they are
     found = Leaf(about, seen, params, gives if gives != came else "", after=after, name=name)

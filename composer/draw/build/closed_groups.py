@@ -129,6 +129,17 @@ def lone_repeats(root: TypedGraph) -> frozenset[str]:
     return frozenset(path for path, most in passes.items() if most == 1)
 
 
+def stands_elsewhere(root: TypedGraph, node: TypedNode, path: str) -> bool:
+    """Return whether a block of the recipe, given its path without passes, stands at another path of the model too, where boxes
+    call it by its name.
+    """
+    if not isinstance(node, TypedGroup) or node.node.part is None:
+        return False
+    kind = node.node.part.kind
+    parts = ((one.node.node.part, one.path) for one in walk(root, each_graph_once) if isinstance(one.node, TypedGroup))
+    return any(part is not None and part.kind == kind and plain(place) != path for part, place in parts)
+
+
 def _is_layers(node: TypedNode, inside: Inside[TypedGraph, bool, bool]) -> bool:
     return isinstance(node, TypedRepeat) or (isinstance(node, TypedGroup) and any(inside.passes()))
 

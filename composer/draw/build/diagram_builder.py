@@ -24,6 +24,7 @@ from composer.draw.build.closed_groups import (
     lone_box,
     lone_repeats,
     new_shape,
+    stands_elsewhere,
     told_once,
 )
 from composer.draw.build.flow_builder import FlowBuilder
@@ -98,7 +99,9 @@ class DiagramBuilder:
         self.around: list[str] = []
         """Paths of the repeats around what is read."""
         self.names: dict[str, str] = {}
-        """What authors call closed blocks of their recipes, by their paths."""
+        """What authors call blocks of their recipes, by their paths; also of those in closed boxes."""
+        self.uses: dict[str, str] = {}
+        """The titles of these, by their paths."""
         self.never_alone: set[str] = set()
         """Paths of parallel repeats whose last pass nothing reads by itself."""
         self.handed_on: set[str] = set()
@@ -130,7 +133,7 @@ class DiagramBuilder:
         flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
         if self.depth.level == "overview":
             return fold_norms(flow)
-        flow = told_once(told_apart(flow, self.names))
+        flow = told_once(told_apart(flow, self.names, self.uses))
         return name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
 
     def at_level(self, level: Level) -> DiagramBuilder:
@@ -253,6 +256,8 @@ class DiagramBuilder:
             self.opened.add(place.inner(node.graph.nodes[0].name).path)
         flow, ports = (inside.in_box() if box else inside).flow(node.graph, given, place, stream)
         self.names[path] = own_name(node, place)
+        if part is not None:
+            self.uses[path] = title
         lone = None if box or self.shut or self.depth.shows(path) or stream == NO_STREAM else lone_box(node, flow)
         if lone is not None:
             whole = self.closed(node, (flow,), title, (title, lone.look.title), lone.params, place)
@@ -359,7 +364,12 @@ class DiagramBuilder:
         """Add a repeat, folded: one frame, however many passes."""
         path = place.path
         count, kinds = len(node.passes), repeats.passes_by_kind(node)
-        self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in node.passes if len(graph.nodes) == 1}
+        folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
+        closed = (self.depth.level == "overview" or folded) and not (self.depth.shows(path) or path in self.opened)
+        lone = [graph.nodes[0] for graph in node.passes if len(graph.nodes) == 1]
+        told = closed and (self.shut or not self.apart.isdisjoint(self.around))  # by another box, in few words
+        named = {one.name for one in lone if told and stands_elsewhere(self.program.root, one, f"{plain(path)}.{one.name}")}
+        self.alone |= {f"{path}.{one.name}" for one in lone if one.name not in named}
         self.mixed |= repeats.mixed(node, kinds, path)
         looped = path in self.handed_on and repeats.carries_several(node)
         shared = "" if self.around else shared_input(node)  # in a repeat, what is carried there comes in from below
@@ -372,8 +382,6 @@ class DiagramBuilder:
         parallel = is_parallel(node)
         called = counted(count, f"parallel {title[:1].lower()}{title[1:]}") if parallel else f"× {count} {title}"
         tip = (called, repeats.parameters_of_each(node, each))
-        folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
-        closed = (self.depth.level == "overview" or folded) and not (self.depth.shows(path) or path in self.opened)
         if closed:
             params = repeats.parameters_of_all(node, self.counts, place.first)
             own = "" if self.shut else repeats.own_title(node, title)

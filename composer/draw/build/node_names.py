@@ -33,24 +33,29 @@ def branch_name(path: str) -> str:
     return around[-1] if name == "body" and around else name
 
 
-def told_apart(flow: Flow, names: Mapping[str, str]) -> Flow:
-    """Return a model's blocks with the names of those of the recipe that have the title of another box or frame: what their
-    author calls them tells them apart, though it may begin with the title.
+def told_apart(flow: Flow, names: Mapping[str, str], uses: Mapping[str, str]) -> Flow:
+    """Return a model's blocks with the names of those of the recipe that have the title of another box or frame, or of another
+    use of a block in a closed box, given the titles of all: what their author calls them tells them apart, though beside boxes
+    that are there it may begin with the title.
     """
     places: dict[str, set[str]] = {}
     called: dict[str, set[str]] = {}
     for title, path, name in titled(flow):
         places.setdefault(title, set()).add(path)
-        called.setdefault(title, set()).add(names.get(path, "") or name)
+        called.setdefault(title, set()).add(names.get(path, "") or name or path[path.rfind(".") + 1 :])
+    hidden: dict[str, set[str]] = {}
+    for path, title in uses.items():
+        hidden.setdefault(title, set()).add(names.get(path, ""))
 
     def named(item: Item) -> Item:
         if isinstance(item, Group):
             item = item.map_flows(lambda inner: inner.map_items(named))
-        own = names.get(item.about.path, "")
+        own = names.get(item.about.path, "") or numbered_name(item)
         if not (own and isinstance(item, Group | Leaf)):
             return item
         title = title_of(item)
-        if min(len(places[title]), len(called[title])) < 2:
+        apart = len(called[title] | hidden.get(title, set())) > 1 and own.lower() not in title.lower()
+        if not apart and min(len(places[title]), len(called[title])) < 2:
             return item
         if isinstance(item, Leaf):
             return item if item.name else replace(item, name=own)
@@ -58,6 +63,18 @@ def told_apart(flow: Flow, names: Mapping[str, str]) -> Flow:
         return replace(item, header=(*said, *item.header[1:]))
 
     return flow.map_items(named)
+
+
+def numbered_name(item: Item) -> str:
+    """Return the name of a block that puts values together without parameters, such as a pool, if a number in it may tell which
+    of several it is; nothing for another.
+    """
+    path = item.about.path
+    if not (path[-1:].isdigit() and isinstance(item, Leaf)) or item.look.hue != "merge":
+        return ""
+    name = path[path.rfind(".") + 1 :]
+    usual = name.rstrip("0123456789").rstrip("_") in ("", *PLAIN) or len(name) > MAX_NAME
+    return "" if usual or item.closed or item.look.low or item.look.sign or item.about.parameters else name
 
 
 def titled(flow: Flow) -> Iterator[tuple[str, str, str]]:
@@ -103,14 +120,17 @@ def read_by_name(graph: TypedGraph) -> set[str]:
     return found
 
 
-def shown_name(node: TypedBlock | TypedGroup, place: NodePlace, title: str) -> str:
-    """Return the name of a node if it tells more than its title; nothing for another."""
+def shown_name(node: TypedBlock | TypedGroup, place: NodePlace, title: str, merged: str = "") -> str:
+    """Return the name of a node if it tells more than its title; nothing for another. Of what is no primitive, only one without
+    parameters has one, if it also tells more than the facts of what is `merged` there, such as by a pool.
+    """
     name = place.path.rpartition(".")[2]
     stem = re.sub(r"[\d_]+$", "", name).lower()
     part = node.node.part if isinstance(node, TypedGroup) else node.part
     if part is None or not stem or len(name) > MAX_NAME or name != node.name or title in {*HEADS, name}:
         return ""
-    own = isinstance(node, TypedGroup) or part.is_primitive
+    role = bool(merged) and isinstance(node, TypedBlock) and not node.parameters and stem not in merged.lower()
+    own = isinstance(node, TypedGroup) or part.is_primitive or role
     if issubclass(part if isinstance(part, type) else type(part), Activation) and NO_ROLE.search(name):
         return ""
     if stem in PLAIN and (part.is_primitive or stem == name):  # `conv4` tells one block of a recipe from others
