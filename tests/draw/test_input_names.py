@@ -69,8 +69,8 @@ def named(scene: Scene, path: str) -> Iterator[tuple[WirePath, Text]]:
 @pytest.mark.parametrize(
     ("paper", "box", "names"),
     [
-        ("neural_turing_machine", "steps.write_head", ["before", "before", "memory"]),
-        ("neural_turing_machine", "steps.read_head", ["before", "before", "memory"]),
+        ("neural_turing_machine", "steps.write_head", ["before", "memory"]),
+        ("neural_turing_machine", "steps.read_head", ["before", "memory"]),
         ("neural_turing_machine", "steps.controller", ["h, c"]),
         ("tacotron2", "decoder.attend", ["before", "before", "memory"]),
         ("raft", "updates", ["level0", "level1", "level2", "level3", "seen"]),

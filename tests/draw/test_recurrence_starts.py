@@ -99,6 +99,16 @@ def test_states_of_one_cell_come_back_as_one(scene: Scene) -> None:
     assert [text.text for text in scene.texts if text.role == "port"] == ["h, c"]
 
 
+def test_what_a_state_starts_with_joins_its_loop(scene: Scene) -> None:
+    """They are one input: the wire from the name ends in a dot on the loop, and the loop has the one arrowhead."""
+    (loop,) = (wire for wire in scene.wires if wire.source == wire.target == "steps.cell")
+    starts = [wire for wire in scene.wires if wire.source in ("start_h", "start_c")]
+    (left, height), (right, _) = loop.points[-2:]
+    assert loop.arrow and [wire.arrow for wire in starts] == [False, False]
+    assert all(left < wire.points[-1][0] < right and wire.points[-1][1] == height for wire in starts)
+    assert {wire.points[-1] for wire in starts} <= {(dot.x, dot.y) for dot in scene.dots}
+
+
 @pytest.mark.parametrize(("formula", "told"), [("0 * first", True), ("-(first * 0.0) + 0", True), ("0 + first", False)])
 def test_formulas_of_zero_are_no_boxes(formula: str, told: bool) -> None:
     """Nor is what these alone read, which has no parameters."""

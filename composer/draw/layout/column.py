@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf
 
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
@@ -24,7 +25,7 @@ from composer.draw.layout.parallel_flows import side_by_side, with_aside
 from composer.draw.layout.references import reference_below
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
-from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle, own_side
+from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle, in_pairs, own_side
 from composer.draw.layout.wrapped import in_columns
 from composer.draw.passes.branches import group_branches
 from composer.draw.passes.heads import group_heads, group_led_out, lead_to_losses, split_aside
@@ -236,14 +237,13 @@ class Stations:
                 if any(side.learned for side in item.look.sides):
                     item = replace(item, about=replace(item.about, parameters=0), params="")
                 told = self.options.names and not self.options.alone
-                far = far_starts(one.edge for one in incoming.far if isinstance(one, WiredInput)) if told else NO_NAMES
+                far = far_starts(one.edge for one in incoming.far) if told else NO_NAMES
                 if is_circle:
                     return circle(item, self.options.typography, *self.around_circle(own, incoming), far)
                 lefts: list[SideInput] = [
                     *own,
                     *incoming.side_inputs,
-                    *([] if item.look.sign and own else incoming.references),
-                    *incoming.far,
+                    *in_pairs([] if item.look.sign and own else incoming.references, incoming.far, self.height_of_source),
                 ]
                 lefts, rights = self.by_side(lefts, incoming.lanes)
                 boxed = replace(item, look=item.look.spelled)
@@ -315,6 +315,11 @@ class Stations:
         path = item.about.path
         ports, led_out = self.spine.ports.get(path, ()), self.spine.led_out.get(path, ())
         return outgoing_at_side(self.flow, item, ports, self.spine.sent, led_out)
+
+    def height_of_source(self, side_input: WiredInput) -> float:
+        """Return which station from below gives what comes in by a wire; from elsewhere, it comes last."""
+        number = self.spine.number(side_input.edge.source)
+        return inf if number is None else number
 
     def inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Origin], group: Group) -> Fragment:
         """Lay out a flow in a frame, in several columns where it is to be broken; in layers where it has passages."""

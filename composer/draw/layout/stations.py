@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -12,7 +12,7 @@ from composer.draw.diagram import Leaf
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
-from composer.draw.layout.ends.port_names import NO_NAMES, name_beside, room_beside
+from composer.draw.layout.ends.port_names import NO_NAMES, name_beside, name_of_state, room_beside
 from composer.draw.layout.fragment import Fragment, upright, widen
 from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, draw_outgoing, room, side_height
 from composer.draw.layout.references import SIDE_GAP, incoming_reference
@@ -21,6 +21,10 @@ from composer.draw.style.typography import Typography
 
 APART = 8.0
 """Between things above each other at a side: so little that they belong to one block."""
+JOIN, JOINS = 16.0, 8.0
+"""From a border, or the name at the end of a loop, to where what it starts with joins it: an arrowhead of 7 and some line; and
+from there to where more does.
+"""
 SAID_GAP, HEAD_ROOM = 3.0, 8.0
 """Between a small box and what is written above its wire; of the usual length of such a wire, what the text may take."""
 
@@ -65,7 +69,7 @@ class Incoming:
     side_inputs: list[SideInput]
     """Small boxes."""
     references: list[NamedInput]
-    far: list[SideInput]
+    far: list[WiredInput]
     """Wires from other columns, from around this one, and from above."""
     lanes: list[SideInput]
     """Wires from this column, and those that leave a block around it at its side."""
@@ -184,8 +188,11 @@ def _stack(
     height: float,
     typography: Typography,
 ) -> None:
-    """Place things above each other at the left, each with its own wire into the box."""
-    side, named = -1, named_inputs(inputs, names)
+    """Place things above each other at the left, each with its own wire into the box, or one that joins the loop below it."""
+    side, joined = -1, joined_loops(inputs)
+    named = {one: name for one, name in named_inputs(inputs, names).items() if one not in joined}
+    loops = [one for one in joined.values() if name_of_state(one.edge)]
+    named = {**{one: name_of_state(one.edge) for one in loops}, **named}
     sizes = [height_of(side_input, typography) for side_input in inputs]
     total = sum(sizes) + APART * (len(sizes) - 1)
     step = min(SLOT, (height - 14) / max(len(sizes) - 1, 1))
@@ -203,13 +210,52 @@ def _stack(
     turns = turning_off(middles, targets)
     found.named = longer = room_beside(named.values(), typography)
     widen(found, side, border + longer)
+    begun: dict[SideInput, int] = {}
     for side_input, middle, target, turn in zip(inputs, middles, targets, turns, strict=True):
+        if side_input in joined:
+            loop = joined[side_input]
+            at = side * (border + longer + JOIN + JOINS * begun.setdefault(loop, 0))
+            begun[loop] += 1
+            way = ((at, target), (at, targets[inputs.index(loop)]))
+            area = incoming_reference(
+                found, side_input.edge, side_input.edge.source.reference, side, target, way, typography, joins=True
+            )
+            widen(found, side, area.reach(side))
+            continue
         way = lengthened(side, turning(side, middle, target, border, border + turn), longer)
         if isinstance(side_input, SideBox):  # no wire of another goes over it
             way = ((side * max(abs(way[0][0]), border + longer + max(turns) + 2), middle), *way[1:])
         if side_input in named:
             found.pieces.texts.append(name_beside(named[side_input], side, border, target, typography))
         _put(found, leaf, side_input, side, way, typography)
+
+
+def joined_loops(inputs: Sequence[SideInput]) -> dict[NamedInput, WiredInput]:
+    """Return which loop each name joins that says what the loop starts with, of things above each other at a side: the nearest
+    below it. Beside small boxes, wires turn, and none joins another.
+    """
+    if any(isinstance(one, SideBox) for one in inputs):
+        return {}
+    loops = [one for one in inputs if isinstance(one, WiredInput)]
+    found = ((one, loop) for one in inputs if isinstance(one, NamedInput) for loop in loops if one.edge.begins(loop.edge))
+    return dict(found)
+
+
+def in_pairs(
+    references: Sequence[NamedInput], wires: Sequence[WiredInput], order: Callable[[WiredInput], float]
+) -> list[SideInput]:
+    """Return names and wires from above, each loop just below what it starts with: first what starts none, then wires from
+    elsewhere, and loops in an order.
+    """
+    loops = sorted((one for one in wires if one.edge.back), key=order)
+    begun: dict[WiredInput, list[NamedInput]] = {
+        loop: [one for one in references if one.edge.begins(loop.edge)] for loop in loops
+    }
+    found: list[SideInput] = [one for one in references if not any(one in starts for starts in begun.values())]
+    for wire in (one for one in wires if not one.edge.back):
+        on = [loop for loop in begun if wire.edge.begins(loop.edge)]
+        found += [wire, *(one for loop in on for one in (*begun.pop(loop), loop))]
+    return [*found, *(one for loop, starts in begun.items() for one in (*starts, loop))]
 
 
 def turning_off(middles: Sequence[float], targets: Sequence[float]) -> list[float]:
