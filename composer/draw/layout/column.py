@@ -25,7 +25,18 @@ from composer.draw.layout.parallel_flows import side_by_side, with_aside
 from composer.draw.layout.references import reference_below
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
-from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle, in_pairs, own_side
+from composer.draw.layout.stations import (
+    Incoming,
+    NamedInput,
+    SideBox,
+    SideInput,
+    WiredInput,
+    block,
+    circle,
+    in_pairs,
+    own_side,
+    starts_of,
+)
 from composer.draw.layout.wrapped import in_columns
 from composer.draw.passes.branches import group_branches
 from composer.draw.passes.heads import group_heads, group_led_out, lead_to_losses, split_aside
@@ -206,9 +217,9 @@ class Stations:
         wires = [e for e in rest if not e.source.reference]
         far = [e for e in wires if not self.beside_lanes(e.source)]
         near = [e for e in wires if self.beside_lanes(e.source)]
-        far += [e for e in near if e.back]
+        far += [e for e in near if e.back and not e.source.port]  # a second output leaves where lanes are, and comes back there
         references = [NamedInput(e) for e in rest if e.source.reference]
-        return Incoming([*side_inputs], references, [WiredInput(e) for e in far], [WiredInput(e) for e in near if not e.back])
+        return Incoming([*side_inputs], references, [WiredInput(e) for e in far], [WiredInput(e) for e in near if e not in far])
 
     def only_name(self, item: Item, incoming: Incoming) -> NamedInput | None:
         """Return the name of the one value that a box reads; it stands below the first box of a column."""
@@ -240,12 +251,13 @@ class Stations:
                 far = far_starts(one.edge for one in incoming.far) if told else NO_NAMES
                 if is_circle:
                     return circle(item, self.options.typography, *self.around_circle(own, incoming), far)
+                near, far_off = starts_of([] if item.look.sign and own else incoming.references, incoming.lanes)
                 lefts: list[SideInput] = [
                     *own,
                     *incoming.side_inputs,
-                    *in_pairs([] if item.look.sign and own else incoming.references, incoming.far, self.height_of_source),
+                    *in_pairs(far_off, incoming.far, self.height_of_source),
                 ]
-                lefts, rights = self.by_side(lefts, incoming.lanes)
+                lefts, rights = self.by_side(lefts, in_pairs(near, incoming.lanes, self.height_of_source))
                 boxed = replace(item, look=item.look.spelled)
                 names = {**far, **names_at_ends(self.edges_into.get(path, ()), self.flow.by_path)} if told else NO_NAMES
                 return block(
@@ -286,7 +298,7 @@ class Stations:
                     inner = frozenset(one for one in self.spine.sent if id(flow) in free and self.flow.owner)
                     return column(flow, next(widths), options, inner, beside=self.side_boxes)
 
-                lefts, rights = self.by_side(lefts, incoming.lanes)
+                lefts, rights = self.by_side(lefts, [*incoming.lanes])
                 return side_by_side(item, rights, lefts, outgoing, lay_branch, self.options.typography)
             case IrregularSubgraph():
                 return self.subgraphs[item.about.path]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -71,7 +72,7 @@ class Incoming:
     references: list[NamedInput]
     far: list[WiredInput]
     """Wires from other columns, from around this one, and from above."""
-    lanes: list[SideInput]
+    lanes: list[WiredInput]
     """Wires from this column, and those that leave a block around it at its side."""
 
 
@@ -147,8 +148,13 @@ def height_of(side_input: SideInput, typography: Typography) -> float:
 
 
 def named_inputs(inputs: Sequence[SideInput], names: Mapping[DiagramEdge, str]) -> dict[SideInput, str]:
-    """Return the names of what comes in at a side by wires, and by names of its own."""
-    return {one: names[one.edge] for one in inputs if not isinstance(one, SideBox) and one.edge in names}
+    """Return the names of what comes in at a side by wires, and by names of its own; a loop that something joins has that of a
+    state where it joins, and what does has none.
+    """
+    joined = joined_loops(inputs)
+    states = {loop: name_of_state(loop.edge) for loop in joined.values() if name_of_state(loop.edge)}
+    wired = (one for one in inputs if not isinstance(one, SideBox) and one not in joined)
+    return {**states, **{one: names[one.edge] for one in wired if one.edge in names}}
 
 
 def lengthened(side: int, way: tuple[Point, ...], by: float) -> tuple[Point, ...]:
@@ -173,7 +179,10 @@ def _put_level(
     named = named_inputs(inputs, names)
     longer = room_beside(named.values(), typography)
     widen(found, side, border + longer)
+    joins = _put_joins(found, inputs, heights, side, border + longer, typography)
     for side_input, y in zip(inputs, heights, strict=True):
+        if side_input in joins:
+            continue
         _put(found, leaf, side_input, side, lengthened(side, straight(side, y, border), longer), typography)
         if side_input in named:
             found.pieces.texts.append(name_beside(named[side_input], side, border, y, typography))
@@ -189,10 +198,7 @@ def _stack(
     typography: Typography,
 ) -> None:
     """Place things above each other at the left, each with its own wire into the box, or one that joins the loop below it."""
-    side, joined = -1, joined_loops(inputs)
-    named = {one: name for one, name in named_inputs(inputs, names).items() if one not in joined}
-    loops = [one for one in joined.values() if name_of_state(one.edge)]
-    named = {**{one: name_of_state(one.edge) for one in loops}, **named}
+    side, named = -1, named_inputs(inputs, names)
     sizes = [height_of(side_input, typography) for side_input in inputs]
     total = sum(sizes) + APART * (len(sizes) - 1)
     step = min(SLOT, (height - 14) / max(len(sizes) - 1, 1))
@@ -210,17 +216,9 @@ def _stack(
     turns = turning_off(middles, targets)
     found.named = longer = room_beside(named.values(), typography)
     widen(found, side, border + longer)
-    begun: dict[SideInput, int] = {}
+    joins = _put_joins(found, inputs, targets, side, border + longer, typography)
     for side_input, middle, target, turn in zip(inputs, middles, targets, turns, strict=True):
-        if side_input in joined:
-            loop = joined[side_input]
-            at = side * (border + longer + JOIN + JOINS * begun.setdefault(loop, 0))
-            begun[loop] += 1
-            way = ((at, target), (at, targets[inputs.index(loop)]))
-            area = incoming_reference(
-                found, side_input.edge, side_input.edge.source.reference, side, target, way, typography, joins=True
-            )
-            widen(found, side, area.reach(side))
+        if side_input in joins:
             continue
         way = lengthened(side, turning(side, middle, target, border, border + turn), longer)
         if isinstance(side_input, SideBox):  # no wire of another goes over it
@@ -228,6 +226,23 @@ def _stack(
         if side_input in named:
             found.pieces.texts.append(name_beside(named[side_input], side, border, target, typography))
         _put(found, leaf, side_input, side, way, typography)
+
+
+def _put_joins(
+    found: Fragment, inputs: Sequence[SideInput], heights: Sequence[float], side: int, border: float, typography: Typography
+) -> Collection[SideInput]:
+    """Write what loops at a side start with, each at its height, with a wire to the loop that ends beside a border or what stands
+    there; return these.
+    """
+    joined, begun = joined_loops(inputs), Counter[WiredInput]()
+    at = {one: y for one, y in zip(inputs, heights, strict=True) if not isinstance(one, SideBox)}
+    for start, loop in joined.items():
+        x = side * (border + JOIN + JOINS * begun[loop])
+        begun[loop] += 1
+        way = ((x, at[start]), (x, at[loop]))
+        area = incoming_reference(found, start.edge, start.edge.source.reference, side, at[start], way, typography, joins=True)
+        widen(found, side, area.reach(side))
+    return joined
 
 
 def joined_loops(inputs: Sequence[SideInput]) -> dict[NamedInput, WiredInput]:
@@ -241,6 +256,12 @@ def joined_loops(inputs: Sequence[SideInput]) -> dict[NamedInput, WiredInput]:
     return dict(found)
 
 
+def starts_of(references: Sequence[NamedInput], wires: Sequence[WiredInput]) -> tuple[Sequence[NamedInput], Sequence[NamedInput]]:
+    """Return those of some names that say what loops among wires start with, and the others."""
+    starts = [one for one in references if any(one.edge.begins(wire.edge) for wire in wires)]
+    return starts, [one for one in references if one not in starts]
+
+
 def in_pairs(
     references: Sequence[NamedInput], wires: Sequence[WiredInput], order: Callable[[WiredInput], float]
 ) -> list[SideInput]:
@@ -252,8 +273,10 @@ def in_pairs(
         loop: [one for one in references if one.edge.begins(loop.edge)] for loop in loops
     }
     found: list[SideInput] = [one for one in references if not any(one in starts for starts in begun.values())]
-    for wire in (one for one in wires if not one.edge.back):
-        on = [loop for loop in begun if wire.edge.begins(loop.edge)]
+    others = [one for one in wires if not one.edge.back]
+    last = {loop: one for one in others for loop in loops if one.edge.begins(loop.edge)}
+    for wire in others:
+        on = [loop for loop in loops if last.get(loop) is wire]
         found += [wire, *(one for loop in on for one in (*begun.pop(loop), loop))]
     return [*found, *(one for loop, starts in begun.items() for one in (*starts, loop))]
 
