@@ -241,7 +241,7 @@ class Stations:
         led_out = self.spine.led_out.get(path, ())
         outgoing = self.outgoing(item)
         if self.options.alone:  # a narrow page has no room for what outputs are called in the recipe
-            outgoing = [replace(one, inside="") if isinstance(one, Output) else one for one in outgoing]
+            outgoing = [replace(one, inside="", own="") if isinstance(one, Output) else one for one in outgoing]
         match item:
             case Leaf():
                 own = [own_side(item, side, incoming.references if item.look.sign else []) for side in item.look.sides]
