@@ -218,8 +218,9 @@ class Stations:
         far = [e for e in wires if not self.beside_lanes(e.source)]
         near = [e for e in wires if self.beside_lanes(e.source)]
         far += [e for e in near if e.back and not e.source.port]  # a second output leaves where lanes are, and comes back there
+        lanes = [e for e in near if not e.back or e.source.port]
         references = [NamedInput(e) for e in rest if e.source.reference]
-        return Incoming([*side_inputs], references, [WiredInput(e) for e in far], [WiredInput(e) for e in near if e not in far])
+        return Incoming([*side_inputs], references, [WiredInput(e) for e in far], [WiredInput(e) for e in lanes])
 
     def only_name(self, item: Item, incoming: Incoming) -> NamedInput | None:
         """Return the name of the one value that a box reads; it stands below the first box of a column."""

@@ -152,7 +152,7 @@ def named_inputs(inputs: Sequence[SideInput], names: Mapping[DiagramEdge, str]) 
     state where it joins, and what does has none.
     """
     joined = joined_loops(inputs)
-    states = {loop: name_of_state(loop.edge) for loop in joined.values() if name_of_state(loop.edge)}
+    states: dict[SideInput, str] = {loop: name_of_state(loop.edge) for loop in joined.values() if name_of_state(loop.edge)}
     wired = (one for one in inputs if not isinstance(one, SideBox) and one not in joined)
     return {**states, **{one: names[one.edge] for one in wired if one.edge in names}}
 
@@ -176,6 +176,8 @@ def _put_level(
     typography: Typography,
 ) -> None:
     """Place things at a side, each at the height where its wire ends, with `names` above the ends of the wires."""
+    if not inputs:
+        return
     named = named_inputs(inputs, names)
     longer = room_beside(named.values(), typography)
     widen(found, side, border + longer)
@@ -198,6 +200,8 @@ def _stack(
     typography: Typography,
 ) -> None:
     """Place things above each other at the left, each with its own wire into the box, or one that joins the loop below it."""
+    if not inputs:
+        return
     side, named = -1, named_inputs(inputs, names)
     sizes = [height_of(side_input, typography) for side_input in inputs]
     total = sum(sizes) + APART * (len(sizes) - 1)
@@ -234,7 +238,10 @@ def _put_joins(
     """Write what loops at a side start with, each at its height, with a wire to the loop that ends beside a border or what stands
     there; return these.
     """
-    joined, begun = joined_loops(inputs), Counter[WiredInput]()
+    joined = joined_loops(inputs)
+    if not joined:
+        return ()
+    begun = Counter[WiredInput]()
     at = {one: y for one, y in zip(inputs, heights, strict=True) if not isinstance(one, SideBox)}
     for start, loop in joined.items():
         x = side * (border + JOIN + JOINS * begun[loop])
@@ -249,16 +256,19 @@ def joined_loops(inputs: Sequence[SideInput]) -> dict[NamedInput, WiredInput]:
     """Return which loop each name joins that says what the loop starts with, of things above each other at a side: the nearest
     below it. Beside small boxes, wires turn, and none joins another.
     """
-    if any(isinstance(one, SideBox) for one in inputs):
+    loops = [one for one in inputs if isinstance(one, WiredInput) and one.edge.back]
+    if not loops or any(isinstance(one, SideBox) for one in inputs):
         return {}
-    loops = [one for one in inputs if isinstance(one, WiredInput)]
     found = ((one, loop) for one in inputs if isinstance(one, NamedInput) for loop in loops if one.edge.begins(loop.edge))
     return dict(found)
 
 
 def starts_of(references: Sequence[NamedInput], wires: Sequence[WiredInput]) -> tuple[Sequence[NamedInput], Sequence[NamedInput]]:
     """Return those of some names that say what loops among wires start with, and the others."""
-    starts = [one for one in references if any(one.edge.begins(wire.edge) for wire in wires)]
+    loops = [one.edge for one in wires if one.edge.back]
+    if not loops:
+        return [], references
+    starts = [one for one in references if any(one.edge.begins(loop) for loop in loops)]
     return starts, [one for one in references if one not in starts]
 
 
@@ -268,7 +278,10 @@ def in_pairs(
     """Return names and wires from above, each loop just below what it starts with: first what starts none, then wires from
     elsewhere, and loops in an order.
     """
-    loops = sorted((one for one in wires if one.edge.back), key=order)
+    loops = [one for one in wires if one.edge.back]
+    if not loops:
+        return [*references, *wires]
+    loops.sort(key=order)
     begun: dict[WiredInput, list[NamedInput]] = {
         loop: [one for one in references if one.edge.begins(loop.edge)] for loop in loops
     }
@@ -276,9 +289,12 @@ def in_pairs(
     others = [one for one in wires if not one.edge.back]
     last = {loop: one for one in others for loop in loops if one.edge.begins(loop.edge)}
     for wire in others:
-        on = [loop for loop in loops if last.get(loop) is wire]
-        found += [wire, *(one for loop in on for one in (*begun.pop(loop), loop))]
-    return [*found, *(one for loop, starts in begun.items() for one in (*starts, loop))]
+        found.append(wire)
+        for loop in (one for one in loops if last.get(one) is wire):
+            found += [*begun.pop(loop), loop]
+    for loop, starts in begun.items():
+        found += [*starts, loop]
+    return found
 
 
 def turning_off(middles: Sequence[float], targets: Sequence[float]) -> list[float]:
