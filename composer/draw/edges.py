@@ -182,6 +182,11 @@ class DiagramEdge:
         """Whether its whole value is what a recurrence starts with, in all of its passes."""
         return self.source.at_first and self.upward and not self.source.port and not self.partial
 
+    def begins(self, loop: DiagramEdge) -> bool:
+        """Return whether the first pass or step reads it where others read what comes back by a loop: one input of a block."""
+        same = self.target == loop.target and self.place == loop.place and not (self.partial or loop.partial)
+        return self.source.at_first and loop.back and same and {*self.port.split(SEVERAL)} <= {*loop.port.split(SEVERAL)}
+
     @property
     def upward(self) -> bool:
         """Whether it is drawn as a wire that goes on from below."""

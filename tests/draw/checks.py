@@ -125,8 +125,17 @@ def ends(scene: Scene) -> Iterator[str]:
         x, y = wire.points[-1]
         areas = [area for path, area in things if wire.target and lies_in(path, wire.target)]
         areas += [names[wire.source, wire.target]] if areas and (wire.source, wire.target) in names else []
+        areas += loops_into(scene, wire.target, wire.port) if areas and not wire.arrow else []
         if areas and not any(area.left <= x <= area.right and area.top <= y <= area.bottom for area in areas):
             yield f"{wire.source} → {wire.target} ends elsewhere"
+
+
+def loops_into(scene: Scene, target: str, port: str) -> list[Area]:
+    """Return what loops cover that lead to what a block calls something: what it has at first joins them."""
+    ports = {*port.split(", ")}
+    loops = [one for one in scene.wires if one.style == "loop" and one.arrow and one.target == target]
+    found = [pair for one in loops if ports <= {*one.port.split(", ")} for pair in pieces(one)]
+    return [Area(min(a, c), min(b, d), max(a, c), max(b, d)).grown(TOUCH) for (a, b), (c, d) in found]
 
 
 def inside(inner: Area, outer: Area) -> bool:

@@ -243,7 +243,7 @@ def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
         if not wire.source or not wire.target:
             continue
         source, target = place(wire.source, known), place(wire.target, known)
-        before = wire.target == target and wire.style == "far"  # what a step reads of the step before
+        before = wire.target == target and wire.style in ("far", "loop")  # what a step reads of the step before
         if source == target and source in known and wire.source != wire.target and not before:
             continue  # inside of one block
         passage = f"/{wire.passage}" if wire.passage else ""

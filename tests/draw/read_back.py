@@ -818,12 +818,21 @@ def loose(picture: Picture) -> Iterator[str]:
     boxes = {path for path, _ in places} - {frame.path for frame in picture.frames}
     for wire in picture.wires:
         if wire.target in boxes and not wire.idle:
+            if wire.tip is None and any(joins(wire, other) for other in picture.wires):
+                continue
             if wire.tip is None:
                 yield f"{wire.source} → {wire.target}: there is no arrowhead"
             elif any(path == wire.target and abs(x - wire.tip[0]) + abs(y - wire.tip[1]) < AT_NAME for x, y, path in called):
                 continue
             elif not any(one.touches(*wire.tip, REACH) for path, one in places if f"{path}.".startswith(f"{wire.target}.")):
                 yield f"{wire.source} → {wire.target}: the arrow ends elsewhere"
+
+
+def joins(wire: DrawnWire, other: DrawnWire) -> bool:
+    """Return whether a wire ends at another one, which has an arrowhead and leads to what is called the same there."""
+    same = wire.target == other.target and {*wire.port.split(", ")} <= {*other.port.split(", ")}
+    pieces = (Place(min(a, c), min(b, d), max(a, c), max(b, d)) for (a, b), (c, d) in pairwise(other.corners))
+    return same and other.tip is not None and any(piece.touches(*wire.corners[-1], REACH) for piece in pieces)
 
 
 def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:

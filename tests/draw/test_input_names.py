@@ -69,10 +69,10 @@ def named(scene: Scene, path: str) -> Iterator[tuple[WirePath, Text]]:
 @pytest.mark.parametrize(
     ("paper", "box", "names"),
     [
-        ("neural_turing_machine", "steps.write_head", ["before", "before", "memory"]),
-        ("neural_turing_machine", "steps.read_head", ["before", "before", "memory"]),
+        ("neural_turing_machine", "steps.write_head", ["before", "memory"]),
+        ("neural_turing_machine", "steps.read_head", ["before", "memory"]),
         ("neural_turing_machine", "steps.controller", ["h, c"]),
-        ("tacotron2", "decoder.attend", ["before", "before", "memory"]),
+        ("tacotron2", "decoder.attend", ["before", "memory"]),
         ("raft", "updates", ["level0", "level1", "level2", "level3", "seen"]),
         ("hrnet", "stage3", ["a", "b", "c"]),
     ],
@@ -114,11 +114,14 @@ def test_what_sources_tell_is_not_said_again(formula: str, names: str, told: lis
     assert [*names_at_ends(flow.edges_into("y"), flow.by_path).values()] == told
 
 
-@pytest.mark.parametrize("inputs", ["slow: slow, fast: fast", "slow: slow, fast: slow"])
-def test_states_are_named(inputs: str) -> None:
+@pytest.mark.parametrize(
+    ("inputs", "names"),
+    [("slow: slow, fast: fast", ["slow, fast"]), ("slow: slow, fast: slow", ["fast", "slow", "slow, fast"])],
+)
+def test_states_are_named(inputs: str, names: list[str]) -> None:
     """With what they start with, which is one for both; one value as two inputs, too, whose box has no detail then."""
     figure = composer.load(STATES.format(inputs=inputs)).draw()
-    assert sorted(text.text for _, text in named(figure.scene, "steps.step")) == ["fast", "slow", "slow, fast"]
+    assert sorted(text.text for _, text in named(figure.scene, "steps.step")) == names
 
 
 @pytest.mark.parametrize("name", ["transformer", "llama3", "bart", "gpt2"])
@@ -148,3 +151,30 @@ def test_a_circle_says_what_only_the_first_pass_reads() -> None:
     drawn = circle(join, Typography(), [WiredInput(edge)], names=far_starts([edge]))
     assert [(text.text, text.anchor) for text in drawn.pieces.texts] == [("at first", "end")]
     assert drawn.left > circle(join, Typography(), [WiredInput(edge)]).left
+
+
+@pytest.mark.parametrize(("paper", "box", "name"), [("vq_vae", "quantize", "image"), ("tacotron2", "decoder.attend", "context")])
+def test_a_first_output_has_its_name_where_others_have(paper: str, box: str, name: str) -> None:
+    """At the left of the wire above the box, whose other side has the shape."""
+    scene = composer.load(PAPERS / f"{paper}.yaml").draw(details=["none"]).scene
+    (area,) = (one.area for one in scene.boxes if one.about.path == box)
+    (said,) = (one for one in scene.texts if (one.role, one.text) == ("port", name))
+    middle = (area.left + area.right) / 2
+    assert middle - 10 < said.area.right < middle and area.top - 20 < said.y < area.top
+
+
+def test_a_first_output_without_a_name_of_its_own_has_none() -> None:
+    """Nor has that of an LSTM cell whose state is read."""
+    scene = composer.load(PAPERS / "neural_turing_machine.yaml").draw(details=["none"]).scene
+    assert "y" not in {one.text for one in scene.texts}
+
+
+def test_an_output_of_a_box_has_the_name_that_it_has_there() -> None:
+    """Above its arrow, where that is another than the name of the output of the model; paths stand in recipes."""
+    scene = composer.load(PAPERS / "vq_vae.yaml").draw(details=["none"]).scene
+    (wire,) = (one for one in scene.wires if one.target == "outputs/codes")
+    (x, y), (tip, _) = wire.points
+    (said,) = (one for one in scene.texts if one.text == "index")
+    assert x < said.area.left < said.area.right < tip and 0 < y - said.y < 5
+    (named,) = (one.text.text for one in scene.references if one.target == "outputs/codes")
+    assert named == "codes"

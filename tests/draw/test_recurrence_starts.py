@@ -6,6 +6,7 @@ import pytest
 
 import composer
 from composer.draw.scene import Box, Scene
+from tests.draw.cases import PAPERS
 from tests.draw.checks import borders, ends, overlaps, starts
 from tests.draw.read_back import Model, lies, loose, read
 from tests.draw.test_drawings import assert_every_edge
@@ -97,6 +98,32 @@ def test_states_of_one_cell_come_back_as_one(scene: Scene) -> None:
     into = [wire for wire in scene.wires if wire.source == wire.target == "steps.cell"]
     assert [(wire.port, wire.style) for wire in into] == [("h, c", "loop")]
     assert [text.text for text in scene.texts if text.role == "port"] == ["h, c"]
+
+
+def test_what_a_state_starts_with_joins_its_loop(scene: Scene) -> None:
+    """They are one input: the wire from the name ends in a dot on the loop, and the loop has the one arrowhead."""
+    (loop,) = (wire for wire in scene.wires if wire.source == wire.target == "steps.cell")
+    starts = [wire for wire in scene.wires if wire.source in ("start_h", "start_c")]
+    (left, height), (right, _) = loop.points[-2:]
+    assert loop.arrow and [wire.arrow for wire in starts] == [False, False]
+    assert all(left < wire.points[-1][0] < right and wire.points[-1][1] == height for wire in starts)
+    assert {wire.points[-1] for wire in starts} <= {(dot.x, dot.y) for dot in scene.dots}
+
+
+def test_a_second_output_comes_back_from_the_side() -> None:
+    """A closed block that reads its own second output of the step before gives it at its side, where it comes back; so does what
+    it starts with.
+    """
+    recipe = composer.load(next(path for path in PAPERS if path.stem == "tacotron2"))
+    scene = recipe.draw(details=["none"]).scene
+    (loop,) = (wire for wire in scene.wires if (wire.target, wire.port, wire.style) == ("decoder.attend", "before", "loop"))
+    attend = box(scene, "decoder.attend").area
+    assert loop.points[0][0] == loop.points[-1][0] == attend.right
+    assert attend.top < loop.points[-1][1] < loop.points[0][1] < attend.bottom
+    (start,) = (wire for wire in scene.wires if wire.target == "decoder.attend" and wire.source == "nowhere")
+    assert not start.arrow and start.points[-1][1] == loop.points[-1][1]
+    assert not any("previous step" in one.text.text for one in scene.references)
+    assert_every_edge("tacotron", recipe.program, scene)
 
 
 @pytest.mark.parametrize(("formula", "told"), [("0 * first", True), ("-(first * 0.0) + 0", True), ("0 + first", False)])

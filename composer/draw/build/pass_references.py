@@ -6,7 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture
-from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput, PreviousPass, joined_inputs, joined_places
+from composer.draw.edges import (
+    DiagramEdge,
+    DiagramSource,
+    InnerOutput,
+    NodeOutput,
+    Origin,
+    PreviousPass,
+    joined_inputs,
+    joined_places,
+)
+from composer.draw.paths import above
 from composer.draw.wording import each_pass, passes_in_words
 from composer.graph.ir import Ref
 
@@ -106,20 +116,36 @@ def resolve_previous_passes(
 
 def join_states(flow: Flow) -> Flow:
     """Return the flow in which all that a block reads of one block of the step before is one wire back from that, which has the
-    names of all, `h, c`: a second output has no wire back of its own.
+    names of all, `h, c`. A second output has a wire back of its own where what reads it does not read the first one.
 
-    Before: cell(x ~cell cell.c=previous step)
-    After:  cell(x ~cell, as h and c)
+    Before: cell(x ~cell cell.c=previous step), look(look.seen=previous step)
+    After:  cell(x ~cell, as h and c), look(~look.seen)
     """
     back = {(edge.source.path, edge.target): edge for edge in flow.edges if edge.back and edge.input and not edge.partial}
     joined: dict[DiagramEdge, list[DiagramEdge]] = {}
-    for edge in flow.edges:
-        source = edge.source
-        before = isinstance(source.origin, NodeOutput) and source.port and source.reference == PREVIOUS_STEP
-        if before and edge.input and not edge.partial and (wire := back.get((source.path, edge.target))):
+    seconds = {edge: held for edge in flow.edges if (held := _second_output(edge.source, flow)) is not None}
+    for edge, origin in seconds.items():
+        if edge.input and not edge.partial and (wire := back.get((origin.path, edge.target))):
             joined.setdefault(wire, [wire]).append(edge)
     gone = {edge for _, *others in joined.values() for edge in others}
-    return flow.with_edges(_as_one(joined.get(edge, [edge])) for edge in flow.edges if edge not in gone)
+    led = (_led_back(edge, seconds.get(edge)) for edge in flow.edges if edge not in gone)
+    return flow.with_edges(_as_one(joined.get(edge, [edge])) for edge in led)
+
+
+def _second_output(source: DiagramSource, flow: Flow) -> NodeOutput | InnerOutput | None:
+    """Return which output of a box in a flow a value of the step before is that no wire leads back from, but the first one."""
+    origin = source.origin
+    if not isinstance(origin, NodeOutput) or source.reference != PREVIOUS_STEP:
+        return None
+    box = next((path for path in above(origin.path) if isinstance(flow.by_path.get(path), Leaf)), "")
+    if box == origin.path:
+        return origin if origin.port else None
+    return InnerOutput(box, source.called or origin.path, origin, "") if box else None
+
+
+def _led_back(edge: DiagramEdge, origin: Origin | None) -> DiagramEdge:
+    """Return what is read of the step before by a wire from its origin in place of a name; another edge as it is."""
+    return edge if origin is None else replace(edge.reading(replace(edge.source, origin=origin, reference="")), back=True)
 
 
 def _as_one(edges: Sequence[DiagramEdge]) -> DiagramEdge:

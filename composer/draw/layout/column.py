@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf
 
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
@@ -24,7 +25,18 @@ from composer.draw.layout.parallel_flows import side_by_side, with_aside
 from composer.draw.layout.references import reference_below
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
-from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle, own_side
+from composer.draw.layout.stations import (
+    Incoming,
+    NamedInput,
+    SideBox,
+    SideInput,
+    WiredInput,
+    block,
+    circle,
+    in_pairs,
+    own_side,
+    starts_of,
+)
 from composer.draw.layout.wrapped import in_columns
 from composer.draw.passes.branches import group_branches
 from composer.draw.passes.heads import group_heads, group_led_out, lead_to_losses, split_aside
@@ -205,9 +217,10 @@ class Stations:
         wires = [e for e in rest if not e.source.reference]
         far = [e for e in wires if not self.beside_lanes(e.source)]
         near = [e for e in wires if self.beside_lanes(e.source)]
-        far += [e for e in near if e.back]
+        far += [e for e in near if e.back and not e.source.port]  # a second output leaves where lanes are, and comes back there
+        lanes = [e for e in near if not e.back or e.source.port]
         references = [NamedInput(e) for e in rest if e.source.reference]
-        return Incoming([*side_inputs], references, [WiredInput(e) for e in far], [WiredInput(e) for e in near if not e.back])
+        return Incoming([*side_inputs], references, [WiredInput(e) for e in far], [WiredInput(e) for e in lanes])
 
     def only_name(self, item: Item, incoming: Incoming) -> NamedInput | None:
         """Return the name of the one value that a box reads; it stands below the first box of a column."""
@@ -229,23 +242,23 @@ class Stations:
         led_out = self.spine.led_out.get(path, ())
         outgoing = self.outgoing(item)
         if self.options.alone:  # a narrow page has no room for what outputs are called in the recipe
-            outgoing = [replace(one, inside="") if isinstance(one, Output) else one for one in outgoing]
+            outgoing = [replace(one, inside="", own="") if isinstance(one, Output) else one for one in outgoing]
         match item:
             case Leaf():
                 own = [own_side(item, side, incoming.references if item.look.sign else []) for side in item.look.sides]
                 if any(side.learned for side in item.look.sides):
                     item = replace(item, about=replace(item.about, parameters=0), params="")
                 told = self.options.names and not self.options.alone
-                far = far_starts(one.edge for one in incoming.far if isinstance(one, WiredInput)) if told else NO_NAMES
+                far = far_starts(one.edge for one in incoming.far) if told else NO_NAMES
                 if is_circle:
                     return circle(item, self.options.typography, *self.around_circle(own, incoming), far)
+                near, far_off = starts_of([] if item.look.sign and own else incoming.references, incoming.lanes)
                 lefts: list[SideInput] = [
                     *own,
                     *incoming.side_inputs,
-                    *([] if item.look.sign and own else incoming.references),
-                    *incoming.far,
+                    *in_pairs(far_off, incoming.far, self.height_of_source),
                 ]
-                lefts, rights = self.by_side(lefts, incoming.lanes)
+                lefts, rights = self.by_side(lefts, in_pairs(near, incoming.lanes, self.height_of_source))
                 boxed = replace(item, look=item.look.spelled)
                 names = {**far, **names_at_ends(self.edges_into.get(path, ()), self.flow.by_path)} if told else NO_NAMES
                 return block(
@@ -286,7 +299,7 @@ class Stations:
                     inner = frozenset(one for one in self.spine.sent if id(flow) in free and self.flow.owner)
                     return column(flow, next(widths), options, inner, beside=self.side_boxes)
 
-                lefts, rights = self.by_side(lefts, incoming.lanes)
+                lefts, rights = self.by_side(lefts, [*incoming.lanes])
                 return side_by_side(item, rights, lefts, outgoing, lay_branch, self.options.typography)
             case IrregularSubgraph():
                 return self.subgraphs[item.about.path]
@@ -315,6 +328,11 @@ class Stations:
         path = item.about.path
         ports, led_out = self.spine.ports.get(path, ()), self.spine.led_out.get(path, ())
         return outgoing_at_side(self.flow, item, ports, self.spine.sent, led_out)
+
+    def height_of_source(self, side_input: WiredInput) -> float:
+        """Return which station from below gives what comes in by a wire; from elsewhere, it comes last."""
+        number = self.spine.number(side_input.edge.source)
+        return inf if number is None else number
 
     def inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Origin], group: Group) -> Fragment:
         """Lay out a flow in a frame, in several columns where it is to be broken; in layers where it has passages."""

@@ -10,7 +10,7 @@ from math import ceil
 from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin, maker
 from composer.draw.geometry import Area, Point, Text
-from composer.draw.layout.ends.port_names import AT_FIRST
+from composer.draw.layout.ends.port_names import AT_FIRST, name_of_state
 from composer.draw.layout.fragment import extent, in_the_way, straightened, widen
 from composer.draw.layout.outer_inputs import CLEAR, CORNER, OuterInput
 from composer.draw.layout.spine import Spine, Station
@@ -20,8 +20,6 @@ LANE, LANES = 20.0, 13.0
 """From the blocks to the first lane, where a wire turns and ends in an arrowhead; and from lane to lane."""
 NEAR, CLOSE = 15.0, 9.0
 """The same on a narrow page: no more than a corner of 8 pixels and an arrowhead of 7."""
-MAX_STATE_LETTERS = 2
-"""Letters of an input whose name stands at a wire back."""
 FAR = 1000.0
 """A lane that is farther away than any box reaches, for a box without one."""
 
@@ -202,8 +200,7 @@ class Lanes:
         """Write above the end of a wire what its target calls a state from the step before, where that is a letter as in
         formulas, and that only the first pass or step reads a value. Which passes a wire back comes from stands above its start.
         """
-        state = edge.input if edge.back and len(edge.input) <= MAX_STATE_LETTERS else ""
-        end = AT_FIRST if edge.source.at_first else state
+        end = AT_FIRST if edge.source.at_first else name_of_state(edge)
         if end:
             self.write(end, points[-2:])
         if edge.back and edge.source.passes:

@@ -16,6 +16,8 @@ from composer.draw.paths import lies_in, output_path
 from composer.draw.scene import WirePath
 from composer.draw.style.typography import Typography
 
+HEAD = 8.0
+"""From a name above a wire to the name at its end: an arrowhead of 7 pixels."""
 SLOT = 14.0
 """From one wire at a side of a box to the next: the name at each is 10 pixels high."""
 
@@ -30,6 +32,8 @@ class Output:
     """What it is of what gives it, where that is not the first output."""
     inside: str = ""
     """What it is called in the recipe, where it is made inside of a frame or by one of its passes."""
+    own: str = ""
+    """What it is called among the outputs of what gives it, where that says it in place of a name in the recipe."""
 
     @property
     def said(self) -> str:
@@ -66,7 +70,7 @@ def outgoing_at_side(
     """
     path = item.about.path
     names = [
-        Output(source.origin, name, source.port or source.reference, source.reference or called(source.origin))
+        _second_output(name, source, path.rpartition(".")[2])
         for name, source in outputs(flow, item)
         if not is_first(source, path)
     ]
@@ -86,6 +90,15 @@ def outgoing_at_side(
         *sorted(names, key=lambda one: height_in_repeat(one.origin)[0]),
         *(sink for sink in sinks(flow, item) if not is_first(sink.edges[0].source, path)),
     ]
+
+
+def _second_output(name: str, source: DiagramSource, block: str) -> Output:
+    """Return an output of the model that is not what a block gives first; of one of its outputs by a name, that is what it is
+    called there.
+    """
+    inside, port = source.reference or called(source.origin), source.port or source.reference
+    holder, _, own = inside.rpartition(".")
+    return Output(source.origin, name, port, own=own) if holder == block else Output(source.origin, name, port, inside)
 
 
 def called(origin: Origin) -> str:
@@ -169,7 +182,12 @@ def draw_outgoing(found: Fragment, out_edge: OutgoingEdge, start: tuple[Point, .
 def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: int, typography: Typography) -> Area:
     """Draw an arrow to the name of an output; return what the name covers."""
     x, y = start[-1]
-    wire = WirePath(output.origin.path, output_path(output.name), (*start, (x + side * SIDE_GAP, y)), output.port)
+    gap = SIDE_GAP
+    if output.own not in ("", output.name):
+        label = Text(x + side * 6, y - 3, output.own, "port", "start" if side > 0 else "end", typography.scale)
+        found.pieces.texts.append(label)
+        gap = max(gap, label.area.reach(side) - abs(x) + HEAD)
+    wire = WirePath(output.origin.path, output_path(output.name), (*start, (x + side * gap, y)), output.port)
     return outgoing_reference(found, wire, output.said, f"the model's output {output.name}", typography)
 
 

@@ -10,7 +10,7 @@ from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.ends.port_names import AT_FIRST
 from composer.draw.layout.fragment import Fragment
-from composer.draw.scene import Reference, WirePath
+from composer.draw.scene import Dot, Reference, WirePath
 from composer.draw.style.typography import Typography
 
 SIDE_GAP = 26.0
@@ -18,9 +18,19 @@ SIDE_GAP = 26.0
 
 
 def incoming_reference(
-    found: Fragment, edge: DiagramEdge, name: str, side: int, y: float, way: Sequence[Point], typography: Typography
+    found: Fragment,
+    edge: DiagramEdge,
+    name: str,
+    side: int,
+    y: float,
+    way: Sequence[Point],
+    typography: Typography,
+    *,
+    joins: bool = False,
 ) -> Area:
-    """Write where a value comes from, at a height and at one side of the way that it goes on; return what the name covers."""
+    """Write where a value comes from, at a height and at one side of the way that it goes on; return what the name covers. What
+    `joins` a wire ends there in a dot.
+    """
     start = way[0][0] + side * (10 if len(way) > 1 else 16)
     text = Text(start + side * 4, y + 3.5, _said(edge, name), "reference", "end" if side < 0 else "start", typography.scale)
     own = edge.source.number and f"{edge.source.path} is "
@@ -34,11 +44,14 @@ def incoming_reference(
             points,
             edge.port,
             "far",
+            not joins,
             partial=edge.partial,
             from_inside=edge.source.from_inside,
             place=edge.place,
         )
     )
+    if joins:
+        found.pieces.dots.append(Dot(*points[-1]))
     return text.area
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture, Sink, output_of, told_shape
 from composer.draw.edges import NodeOutput, Origin
 from composer.draw.geometry import Area, Text
+from composer.draw.layout.ends.port_names import words
 from composer.draw.layout.ends.shapes import shape_in
 from composer.draw.layout.fragment import Fragment, areas, moved
 from composer.draw.layout.outer_inputs import CLEAR, OuterInput
@@ -25,6 +26,8 @@ pixels and an arrowhead of 7; from one crossing wire to the next, as the names a
 """
 APART = 8.0
 """Between what stands beside two blocks: less than between the blocks, which have a wire between them."""
+UNNAMED = ("", "y", "out", "output")
+"""What the first output of a block is called where its author has no name for it."""
 LABEL_TOP = 18.0
 """From a block to the upper end of what is written above it."""
 
@@ -91,9 +94,9 @@ class Gap:
 
     def end(self, y: float) -> float:
         """Return the height at which the station above starts; all that belongs to the one below ends at `y`."""
-        label = self.label()
-        if label:
-            self.write(label)
+        label, first = self.label(), self.first_output()
+        if label or first:
+            self.write(label, first)
         self.tap()
         self.place_outgoing()
         self.send()
@@ -102,7 +105,9 @@ class Gap:
         if self.above.fed is not None:
             self.offset = max(self.offset + STUB, TAP)
             self.above.feed_y = self.top - self.offset
-        return self.close(y, self.least(label=bool(label), has_outer_input=has_outer_input), has_outer_input=has_outer_input)
+        return self.close(
+            y, self.least(label=bool(label or first), has_outer_input=has_outer_input), has_outer_input=has_outer_input
+        )
 
     # -- what is in it
 
@@ -123,17 +128,37 @@ class Gap:
         shape = shape_in(told_shape(item), self.spine.width / 2, options.typography) if options.shapes else ""
         return " · ".join(filter(None, (shape, item.after)))
 
-    def write(self, label: str) -> None:
-        """Write the label, above what stands beside the block where it would lie on that."""
+    def first_output(self) -> str:
+        """Return what the first output of the block is called, where others have their names at wires beside it; nothing where
+        the block says it, or it is as good as no name.
+        """
+        item, options = self.giver, self.spine.options
+        if not isinstance(item, Leaf) or item.gives in UNNAMED or options.alone or not options.names:
+            return ""
+        path = item.about.path
+        sent = any(one.path == path and one.port for one in self.spine.sent)
+        others = sent or self.spine.ports.get(path) or self.spine.led_out.get(path)
+        told = words(item.gives) <= words(f"{item.name} {item.look.title}")
+        return item.gives if others and not told and output_of(item) in self.spine.read else ""
+
+    def write(self, label: str, first: str) -> None:
+        """Write the label at the right of the wire and the name of the `first` output at its left, above what stands beside the
+        block where they would lie on that.
+        """
         role: Role = "note" if self.giver and label == self.giver.after else "shape"
-        text = Text(8, self.top - 9, label, role, "start", self.spine.options.typography.scale)
+        scale = self.spine.options.typography.scale
+        texts = [Text(8, self.top - 9, label, role, "start", scale)] if label else []
+        texts += [Text(-6, self.top - 9, first, "port", "end", scale)] if first else []
         y = self.below.y
-        beside = (Area(one.left, one.top + y, one.right, one.bottom + y) for one in areas(self.below.fragment))
-        self.lifted = max((text.area.bottom - each.top + 3 for each in beside if each.meets(text.area)), default=0.0)
-        text = replace(text, y=text.y - self.lifted)
-        self.spine.found.pieces.texts.append(text)
-        self.spine.keep(text.area)
-        self.written = text.area
+        beside = [Area(one.left, one.top + y, one.right, one.bottom + y) for one in areas(self.below.fragment)]
+        lies = (text.area.bottom - each.top + 3 for each in beside for text in texts if each.meets(text.area))
+        self.lifted = max(lies, default=0.0)
+        for text in texts:
+            self.spine.found.pieces.texts.append(replace(text, y=text.y - self.lifted))
+            self.spine.keep(self.spine.found.pieces.texts[-1].area)
+        covered = [text.moved(0, -self.lifted).area for text in texts]
+        left, right = min(one.left for one in covered), max(one.right for one in covered)
+        self.written = Area(left, covered[0].top, right, covered[0].bottom)
         self.offset = LABEL_TOP + self.lifted
 
     def tapped(self) -> bool:

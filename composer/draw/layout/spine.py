@@ -116,7 +116,8 @@ class Spine:
         are.
         """
         number = self.number(source) if isinstance(source.origin, InnerOutput) else None
-        tap = self.stations[number].fragment.taps.get(source.origin) if number is not None else None
+        known = number is not None and number < len(self.stations)  # a wire back comes from above
+        tap = self.stations[number].fragment.taps.get(source.origin) if number is not None and known else None
         return (1 if tap[-1][0] > 0 else -1) if tap else self.options.side
 
     def local(self, source: DiagramSource) -> bool:

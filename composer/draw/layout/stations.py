@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -12,7 +13,7 @@ from composer.draw.diagram import Leaf
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
-from composer.draw.layout.ends.port_names import NO_NAMES, name_beside, room_beside
+from composer.draw.layout.ends.port_names import NO_NAMES, name_beside, name_of_state, room_beside
 from composer.draw.layout.fragment import Fragment, upright, widen
 from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, draw_outgoing, room, side_height
 from composer.draw.layout.references import SIDE_GAP, incoming_reference
@@ -21,6 +22,10 @@ from composer.draw.style.typography import Typography
 
 APART = 8.0
 """Between things above each other at a side: so little that they belong to one block."""
+JOIN, JOINS = 16.0, 8.0
+"""From a border, or the name at the end of a loop, to where what it starts with joins it: an arrowhead of 7 and some line; and
+from there to where more does.
+"""
 SAID_GAP, HEAD_ROOM = 3.0, 8.0
 """Between a small box and what is written above its wire; of the usual length of such a wire, what the text may take."""
 
@@ -65,9 +70,9 @@ class Incoming:
     side_inputs: list[SideInput]
     """Small boxes."""
     references: list[NamedInput]
-    far: list[SideInput]
+    far: list[WiredInput]
     """Wires from other columns, from around this one, and from above."""
-    lanes: list[SideInput]
+    lanes: list[WiredInput]
     """Wires from this column, and those that leave a block around it at its side."""
 
 
@@ -143,8 +148,13 @@ def height_of(side_input: SideInput, typography: Typography) -> float:
 
 
 def named_inputs(inputs: Sequence[SideInput], names: Mapping[DiagramEdge, str]) -> dict[SideInput, str]:
-    """Return the names of what comes in at a side by wires, and by names of its own."""
-    return {one: names[one.edge] for one in inputs if not isinstance(one, SideBox) and one.edge in names}
+    """Return the names of what comes in at a side by wires, and by names of its own; a loop that something joins has that of a
+    state where it joins, and what does has none.
+    """
+    joined = joined_loops(inputs)
+    states: dict[SideInput, str] = {loop: name_of_state(loop.edge) for loop in joined.values() if name_of_state(loop.edge)}
+    wired = (one for one in inputs if not isinstance(one, SideBox) and one not in joined)
+    return {**states, **{one: names[one.edge] for one in wired if one.edge in names}}
 
 
 def lengthened(side: int, way: tuple[Point, ...], by: float) -> tuple[Point, ...]:
@@ -166,10 +176,15 @@ def _put_level(
     typography: Typography,
 ) -> None:
     """Place things at a side, each at the height where its wire ends, with `names` above the ends of the wires."""
+    if not inputs:
+        return
     named = named_inputs(inputs, names)
     longer = room_beside(named.values(), typography)
     widen(found, side, border + longer)
+    joins = _put_joins(found, inputs, heights, side, border + longer, typography)
     for side_input, y in zip(inputs, heights, strict=True):
+        if side_input in joins:
+            continue
         _put(found, leaf, side_input, side, lengthened(side, straight(side, y, border), longer), typography)
         if side_input in named:
             found.pieces.texts.append(name_beside(named[side_input], side, border, y, typography))
@@ -184,7 +199,9 @@ def _stack(
     height: float,
     typography: Typography,
 ) -> None:
-    """Place things above each other at the left, each with its own wire into the box."""
+    """Place things above each other at the left, each with its own wire into the box, or one that joins the loop below it."""
+    if not inputs:
+        return
     side, named = -1, named_inputs(inputs, names)
     sizes = [height_of(side_input, typography) for side_input in inputs]
     total = sum(sizes) + APART * (len(sizes) - 1)
@@ -203,13 +220,81 @@ def _stack(
     turns = turning_off(middles, targets)
     found.named = longer = room_beside(named.values(), typography)
     widen(found, side, border + longer)
+    joins = _put_joins(found, inputs, targets, side, border + longer, typography)
     for side_input, middle, target, turn in zip(inputs, middles, targets, turns, strict=True):
+        if side_input in joins:
+            continue
         way = lengthened(side, turning(side, middle, target, border, border + turn), longer)
         if isinstance(side_input, SideBox):  # no wire of another goes over it
             way = ((side * max(abs(way[0][0]), border + longer + max(turns) + 2), middle), *way[1:])
         if side_input in named:
             found.pieces.texts.append(name_beside(named[side_input], side, border, target, typography))
         _put(found, leaf, side_input, side, way, typography)
+
+
+def _put_joins(
+    found: Fragment, inputs: Sequence[SideInput], heights: Sequence[float], side: int, border: float, typography: Typography
+) -> Collection[SideInput]:
+    """Write what loops at a side start with, each at its height, with a wire to the loop that ends beside a border or what stands
+    there; return these.
+    """
+    joined = joined_loops(inputs)
+    if not joined:
+        return ()
+    begun = Counter[WiredInput]()
+    at = {one: y for one, y in zip(inputs, heights, strict=True) if not isinstance(one, SideBox)}
+    for start, loop in joined.items():
+        x = side * (border + JOIN + JOINS * begun[loop])
+        begun[loop] += 1
+        way = ((x, at[start]), (x, at[loop]))
+        area = incoming_reference(found, start.edge, start.edge.source.reference, side, at[start], way, typography, joins=True)
+        widen(found, side, area.reach(side))
+    return joined
+
+
+def joined_loops(inputs: Sequence[SideInput]) -> dict[NamedInput, WiredInput]:
+    """Return which loop each name joins that says what the loop starts with, of things above each other at a side: the nearest
+    below it. Beside small boxes, wires turn, and none joins another.
+    """
+    loops = [one for one in inputs if isinstance(one, WiredInput) and one.edge.back]
+    if not loops or any(isinstance(one, SideBox) for one in inputs):
+        return {}
+    found = ((one, loop) for one in inputs if isinstance(one, NamedInput) for loop in loops if one.edge.begins(loop.edge))
+    return dict(found)
+
+
+def starts_of(references: Sequence[NamedInput], wires: Sequence[WiredInput]) -> tuple[Sequence[NamedInput], Sequence[NamedInput]]:
+    """Return those of some names that say what loops among wires start with, and the others."""
+    loops = [one.edge for one in wires if one.edge.back]
+    if not loops:
+        return [], references
+    starts = [one for one in references if any(one.edge.begins(loop) for loop in loops)]
+    return starts, [one for one in references if one not in starts]
+
+
+def in_pairs(
+    references: Sequence[NamedInput], wires: Sequence[WiredInput], order: Callable[[WiredInput], float]
+) -> list[SideInput]:
+    """Return names and wires from above, each loop just below what it starts with: first what starts none, then wires from
+    elsewhere, and loops in an order.
+    """
+    loops = [one for one in wires if one.edge.back]
+    if not loops:
+        return [*references, *wires]
+    loops.sort(key=order)
+    begun: dict[WiredInput, list[NamedInput]] = {
+        loop: [one for one in references if one.edge.begins(loop.edge)] for loop in loops
+    }
+    found: list[SideInput] = [one for one in references if not any(one in starts for starts in begun.values())]
+    others = [one for one in wires if not one.edge.back]
+    last = {loop: one for one in others for loop in loops if one.edge.begins(loop.edge)}
+    for wire in others:
+        found.append(wire)
+        for loop in (one for one in loops if last.get(one) is wire):
+            found += [*begun.pop(loop), loop]
+    for loop, starts in begun.items():
+        found += [*starts, loop]
+    return found
 
 
 def turning_off(middles: Sequence[float], targets: Sequence[float]) -> list[float]:

@@ -30,7 +30,7 @@ from composer.draw.layout.outgoing_edges import leads_up, mark_at, room, sink_at
 from composer.draw.layout.parallel_flows import FEW_BRANCHES
 from composer.draw.layout.spacing import LABEL_TOP
 from composer.draw.layout.spine import LayoutOptions
-from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput
+from composer.draw.layout.stations import Incoming, NamedInput, SideBox, WiredInput
 from composer.draw.passes.heads import output_leaf
 from composer.draw.passes.layers import ItemLink, alike_sources, fans, forks_alike, kept_shapes, kin_of, links_of, streams
 from composer.draw.paths import is_output
@@ -398,7 +398,7 @@ class _Items:
         given = {link.source for link in self.links}
         far = [e for e in dict.fromkeys(self.flow.edges_into(path)) if e.upward and e.source.path not in self.items]
         local = [link.edge for link in self.into(path)]
-        rest: list[SideInput] = [WiredInput(e) for e in local[1:]] if isinstance(item, OpenMixture) else []
+        rest = [WiredInput(e) for e in local[1:]] if isinstance(item, OpenMixture) else []
         incoming = Incoming(
             [*self.beside.get(path, ())], [NamedInput(e) for e in self.named(path)], [WiredInput(e) for e in far], rest
         )

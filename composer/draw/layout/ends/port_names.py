@@ -27,6 +27,8 @@ MAX_SCALE = 1.1
 WORD = re.compile(r"[^\W_]+")
 AT_FIRST = "at first"
 """What is said of a value that only the first pass or step reads."""
+MAX_STATE_LETTERS = 2
+"""Letters of an input whose name stands at a wire back."""
 NO_NAMES: Mapping[DiagramEdge, str] = MappingProxyType({})
 
 
@@ -56,6 +58,11 @@ def said_at_end(edge: DiagramEdge) -> str:
     """
     first = AT_FIRST if edge.source.at_first and not edge.source.reference else ""
     return " ".join(filter(None, (edge.input, first)))
+
+
+def name_of_state(edge: DiagramEdge) -> str:
+    """Return what the target of a wire calls a state from the step before, where that is a letter as in formulas."""
+    return edge.input if edge.back and len(edge.input) <= MAX_STATE_LETTERS else ""
 
 
 def far_starts(edges: Iterable[DiagramEdge]) -> Mapping[DiagramEdge, str]:
