@@ -11,8 +11,18 @@ from typing import TypeAlias
 from blocks.core import Look, spoken
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
 from composer.draw.series import NUMBER, REPEAT, as_chain, as_series, of_passes, one_each, one_number, template
-from composer.draw.structure import JOINED, behind_skip, exchanges, parallel_part, shortcut_of, side_by_side, with_shortcut
+from composer.draw.structure import (
+    JOINED,
+    SHORTCUT,
+    behind_skip,
+    exchanges,
+    parallel_part,
+    shortcut_of,
+    side_by_side,
+    with_shortcut,
+)
 from composer.draw.style.line_breaks import has_room
+from composer.draw.which_passes import shares_of
 
 MAX_LETTERS = 64
 """Letters of what a row tells of a kind of passes."""
@@ -74,8 +84,8 @@ class Brief:
 
     @property
     def kind(self) -> str:
-        """What is shortened together: its shortest form without numbers."""
-        return template(self.forms[-1])
+        """What is shortened together: its shortest form without numbers, and without what goes around it."""
+        return template(self.forms[-1].partition(SHORTCUT)[0])
 
     def shortened(self, by: int) -> str:
         """Return it in a form so much shorter than the fullest."""
@@ -147,6 +157,9 @@ def nested(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]] = 
         elif only.forms[-1].split()[0].lower() in title.lower().split():
             return with_activation(only, every)
     found = []
+    kinds = in_kinds(title, flows, passes) if REPEAT.match(title) else None
+    if kinds is not None:
+        return (*kinds, title)
     for room in ROOMS:
         told = [
             said for said in in_letters(flows, in_one_line(room - len(f"{title} ()")), passes) if said.lower() != title.lower()
@@ -156,6 +169,26 @@ def nested(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]] = 
         if (named or any(map(str.isdigit, "".join(told)))) and not told[-1].startswith(MORE) and computes(flows):
             found.append(f"{title} ({' · '.join(told).replace(' · ', ', ')})")
     return tuple(dict.fromkeys((*found, *(only.forms if only and REPEAT.match(title) is None else ()), title)))
+
+
+def in_kinds(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> tuple[str, ...] | None:
+    """Return a repeat with what is in each of a few kinds of passes, each with the passes that it is about, where there is room
+    for that; None where all say the same but for some numbers, or where it is not known which passes are which.
+    """
+    if len(flows) < 2 or len(flows) != len(passes):
+        return None
+    flows, passes = by_first_pass(flows, passes)
+    for words in ever_shorter(flows):
+        if len(in_all(with_series(words, passes), passes)) <= max(map(len, words)) or in_chain(words, passes, flows):
+            return None
+        kinds: dict[tuple[str, ...], list[int]] = {}
+        for said, own in zip(words, passes, strict=True):
+            kinds.setdefault(said, []).extend(own)
+        told = [f"{share}: {', '.join(said)}" for share, said in zip(shares_of([*kinds.values()]), kinds, strict=True)]
+        form = f"{title} ({'; '.join(told)})".replace(" · ", ", ")
+        if len(form) <= ROOMS[0] and () not in kinds:
+            return (form,)
+    return ()
 
 
 def with_activation(one: Brief, every: Sequence[Sequence[Brief]]) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.values import seen_in_all
 from composer.draw.style.line_breaks import ONE_LINE
+from composer.draw.which_passes import shares_of
 
 MAX_ROW_LETTERS = 72
 """Letters of a row of such a box where it tells more so: it has room for a bottleneck with its stride and its shortcut."""
@@ -37,8 +38,6 @@ MAX_KINDS = 4
 """Kinds of passes that the box of a repeat tells one by one."""
 LAYERS: frozenset[Hue] = frozenset(["attn", "cross", "rec", "moe"])
 """The colors of layers that make a model what it is."""
-MAX_PLACES = 2
-"""Passes of a kind that are told one by one, where they do not follow one another."""
 MAX_SENTENCE = 110
 """Letters of a sentence in two lines of a box."""
 DIGIT = re.compile(r"\d")
@@ -183,36 +182,6 @@ def rows_of(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -
     told = zip(shares, kinds.items(), strict=True)
     rows = [Row(f"{share}: {' · '.join(said)}", Look(""), len(own)) for share, (said, own) in told]
     return rows if 1 < len(rows) <= MAX_KINDS and () not in kinds else []
-
-
-def shares_of(kinds: Sequence[Sequence[int]]) -> list[str]:
-    """Return which passes of a repeat are of each kind, where some words tell that, else how many.
-
-    >>> shares_of([(0,), (1, 2, 3)]), shares_of([(0, 1, 3, 5), (2, 4)]), shares_of([(0, 1), (2, 3, 4), (5,)])
-    (['first', 'other 3'], ['4 of 6', '3rd and 5th'], ['first 2', '3rd – 5th', 'last'])
-    """
-    whole = sum(map(len, kinds))
-    found = []
-    for own in kinds:
-        first, *others = sorted(own)
-        count = f" {len(own)}" if others else ""
-        if [first, *others] != [*range(first, first + len(own))]:
-            few = len(own) <= MAX_PLACES
-            found.append(" and ".join(map(ordinal, sorted(own))) if few else f"{len(own)} of {whole}")
-        elif first == 0:
-            found.append(f"first{count}")
-        elif first + len(own) == whole:
-            found.append(f"{'other' if len(kinds) == 2 and others else 'last'}{count}")
-        else:
-            found.append(f"{ordinal(first)} – {ordinal(others[-1])}" if others else ordinal(first))
-    return found
-
-
-def ordinal(place: int) -> str:
-    """Return a place, counted from zero, as one says it: `1st`."""
-    number = place + 1
-    teen = number % 100 in (11, 12, 13)
-    return f"{number}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def fold_norms(flow: Flow) -> Flow:
