@@ -213,18 +213,34 @@ def with_series(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]
 
 
 def in_chain(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]], flows: Sequence[Flow]) -> tuple[str, ...]:
-    """Return what flows say, each of one pass, one after the other, of which the one map in each is from another width to another
-    one, with all widths in order: `Linear 3 → 64 → 128`, `ReLU`; nothing for others.
+    """Return what flows say, each of some passes, one after the other, of which the one map in each is from another width to
+    another one, with all widths in order: `Linear 3 → 64 → 128`, `ReLU`; nothing for others.
     """
-    in_turn = [[*own] for own in passes] == [[passes[0][0] + number] for number in range(len(words))] if passes else False
-    if len(words) < 2 or not in_turn or len({*map(len, words)}) > 1:
+    if len(words) < 2 or len(words) != len(passes):
+        return ()
+    told = all_widths(words, passes) if len({*map(len, words)}) == 1 else with_between(words, passes)
+    return told if told and all(sum(one.weight in (MAPS, MAIN) for one in briefs(flow)) == 1 for flow in flows) else ()
+
+
+def all_widths(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:
+    """Return what flows say, each of one pass, that differ in the widths of one block alone, with all of these in order."""
+    if [[*own] for own in passes] != [[passes[0][0] + number] for number in range(len(words))]:
         return ()
     alike = [tuple(same) for same in zip(*words, strict=True)]
     differ = [len({*same}) > 1 for same in alike]
     told = tuple(as_chain(same) if other else same[0] for same, other in zip(alike, differ, strict=True))
-    if sum(differ) != 1 or not all(told):
+    return told if sum(differ) == 1 and all(told) else ()
+
+
+def with_between(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:
+    """Return what passes say that have one block each, with all widths in order, and what comes behind it in all but the last:
+    `conv 3 × 3 (32 → 32 → 128), stride 2`, `ReLU between`; nothing for others.
+    """
+    *before, last = (said for _, said in sorted((index, said) for said, own in zip(words, passes, strict=True) for index in own))
+    if len(last) != 1 or len({said[1:] for said in before}) != 1 or len(before[0]) != len(last) + 1:
         return ()
-    return told if all(sum(one.weight in (MAPS, MAIN) for one in briefs(flow)) == 1 for flow in flows) else ()
+    chain = as_chain([said[0] for said in (*before, last)])
+    return (chain, f"{before[0][1]} between") if chain else ()
 
 
 def in_all(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:
@@ -496,7 +512,8 @@ def of_repeat(group: Group) -> tuple[str, ...]:
     called = spoken(group.about.path.rpartition(".")[2])
     name = group.header[0] or called
     times = f"{group.count} parallel" if group.parallel else f"× {group.count}"
-    forms = nested(f"{times} {name}", group.flows)
+    passes = [[index for index, kind in enumerate(group.kinds) if kind in own] for own in group.cells]
+    forms = nested(f"{times} {name}", group.flows, passes)
     if not group.widths:
         return forms
     return f"{name if name == called and not name.endswith('s') else forms[-1]} {group.widths}", forms[-1]
