@@ -22,7 +22,7 @@ from composer.draw.structure import (
     with_shortcut,
 )
 from composer.draw.style.line_breaks import has_room
-from composer.draw.which_passes import shares_of
+from composer.draw.wording import shares_of
 
 MAX_LETTERS = 64
 """Letters of what a row tells of a kind of passes."""

@@ -30,7 +30,7 @@ from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.values import seen_in_all
 from composer.draw.style.line_breaks import ONE_LINE
-from composer.draw.which_passes import shares_of
+from composer.draw.wording import shares_of
 
 MAX_ROW_LETTERS = 72
 """Letters of a row of such a box where it tells more so: it has room for a bottleneck with its stride and its shortcut."""
@@ -40,6 +40,8 @@ LAYERS: frozenset[Hue] = frozenset(["attn", "cross", "rec", "moe"])
 """The colors of layers that make a model what it is."""
 MAX_SENTENCE = 110
 """Letters of a sentence in two lines of a box."""
+CLOSED = re.compile(r"(× (\d+) [^()]+) \((.+)\)")
+"""All that a box says around a closed repeat: how often it has which passes, and what is in these."""
 DIGIT = re.compile(r"\d")
 """What a sentence about a block has that its parameters may change."""
 EMPTY_WORDS = frozenset(["a", "an", "and", "of", "the", "then", "with"])
@@ -171,6 +173,24 @@ def told_apart(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> list[R
     whole = zip(with_series(words, passes), shares, strict=False)  # there may be no words
     rooms = [(said, in_one_line(MAX_LETTERS - share)) for said, share in whole]
     return rows_of([said if said and fits(said) else cut(said, fits) for said, fits in rooms], passes)
+
+
+def told_alike(boxes: Sequence[Leaf]) -> list[Leaf]:
+    """Return the boxes of the passes of a repeat, each of which may hold a closed one: where some tell the passes of that in rows
+    and others in a line, all with rows.
+    """
+    if not any(box.rows for box in boxes):
+        return [*boxes]
+    found = []
+    for box in boxes:
+        lone = CLOSED.fullmatch(box.look.facts[0]) if len(box.look.facts) == 1 and not box.rows else None
+        if lone is not None:
+            every = int(lone[2])
+            kinds = lone[3].split("; ")
+            said = kinds if len(kinds) > 1 else [f"{'both' if every == 2 else f'all {every}'}: {lone[3]}"]
+            box = replace(box, look=replace(box.look, facts=(lone[1],)), rows=tuple(Row(one, Look(""), 1) for one in said))
+        found.append(box)
+    return found
 
 
 def rows_of(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> list[Row]:
