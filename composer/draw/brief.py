@@ -11,8 +11,18 @@ from typing import TypeAlias
 from blocks.core import Look, spoken
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
 from composer.draw.series import NUMBER, REPEAT, as_chain, as_series, of_passes, one_each, one_number, template
-from composer.draw.structure import JOINED, behind_skip, exchanges, parallel_part, shortcut_of, side_by_side, with_shortcut
+from composer.draw.structure import (
+    JOINED,
+    SHORTCUT,
+    behind_skip,
+    exchanges,
+    parallel_part,
+    shortcut_of,
+    side_by_side,
+    with_shortcut,
+)
 from composer.draw.style.line_breaks import has_room
+from composer.draw.wording import shares_of
 
 MAX_LETTERS = 64
 """Letters of what a row tells of a kind of passes."""
@@ -74,8 +84,8 @@ class Brief:
 
     @property
     def kind(self) -> str:
-        """What is shortened together: its shortest form without numbers."""
-        return template(self.forms[-1])
+        """What is shortened together: its shortest form without numbers, and without what goes around it."""
+        return template(self.forms[-1].partition(SHORTCUT)[0])
 
     def shortened(self, by: int) -> str:
         """Return it in a form so much shorter than the fullest."""
@@ -147,6 +157,9 @@ def nested(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]] = 
         elif only.forms[-1].split()[0].lower() in title.lower().split():
             return with_activation(only, every)
     found = []
+    kinds = in_kinds(title, flows, passes) if REPEAT.match(title) else None
+    if kinds is not None:
+        return (*kinds, title)
     for room in ROOMS:
         told = [
             said for said in in_letters(flows, in_one_line(room - len(f"{title} ()")), passes) if said.lower() != title.lower()
@@ -156,6 +169,26 @@ def nested(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]] = 
         if (named or any(map(str.isdigit, "".join(told)))) and not told[-1].startswith(MORE) and computes(flows):
             found.append(f"{title} ({' · '.join(told).replace(' · ', ', ')})")
     return tuple(dict.fromkeys((*found, *(only.forms if only and REPEAT.match(title) is None else ()), title)))
+
+
+def in_kinds(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> tuple[str, ...] | None:
+    """Return a repeat with what is in each of a few kinds of passes, each with the passes that it is about, where there is room
+    for that; None where all say the same but for some numbers, or where it is not known which passes are which.
+    """
+    if len(flows) < 2 or len(flows) != len(passes):
+        return None
+    flows, passes = by_first_pass(flows, passes)
+    for words in ever_shorter(flows):
+        if len(in_all(with_series(words, passes), passes)) <= max(map(len, words)) or in_chain(words, passes, flows):
+            return None
+        kinds: dict[tuple[str, ...], list[int]] = {}
+        for said, own in zip(words, passes, strict=True):
+            kinds.setdefault(said, []).extend(own)
+        told = [f"{share}: {', '.join(said)}" for share, said in zip(shares_of([*kinds.values()]), kinds, strict=True)]
+        form = f"{title} ({'; '.join(told)})".replace(" · ", ", ")
+        if len(form) <= ROOMS[0] and () not in kinds:
+            return (form,)
+    return ()
 
 
 def with_activation(one: Brief, every: Sequence[Sequence[Brief]]) -> tuple[str, ...]:
@@ -180,18 +213,34 @@ def with_series(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]
 
 
 def in_chain(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]], flows: Sequence[Flow]) -> tuple[str, ...]:
-    """Return what flows say, each of one pass, one after the other, of which the one map in each is from another width to another
-    one, with all widths in order: `Linear 3 → 64 → 128`, `ReLU`; nothing for others.
+    """Return what flows say, each of some passes, one after the other, of which the one map in each is from another width to
+    another one, with all widths in order: `Linear 3 → 64 → 128`, `ReLU`; nothing for others.
     """
-    in_turn = [[*own] for own in passes] == [[passes[0][0] + number] for number in range(len(words))] if passes else False
-    if len(words) < 2 or not in_turn or len({*map(len, words)}) > 1:
+    if len(words) < 2 or len(words) != len(passes):
+        return ()
+    told = all_widths(words, passes) if len({*map(len, words)}) == 1 else with_between(words, passes)
+    return told if told and all(sum(one.weight in (MAPS, MAIN) for one in briefs(flow)) == 1 for flow in flows) else ()
+
+
+def all_widths(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:
+    """Return what flows say, each of one pass, that differ in the widths of one block alone, with all of these in order."""
+    if [[*own] for own in passes] != [[passes[0][0] + number] for number in range(len(words))]:
         return ()
     alike = [tuple(same) for same in zip(*words, strict=True)]
     differ = [len({*same}) > 1 for same in alike]
     told = tuple(as_chain(same) if other else same[0] for same, other in zip(alike, differ, strict=True))
-    if sum(differ) != 1 or not all(told):
+    return told if sum(differ) == 1 and all(told) else ()
+
+
+def with_between(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:
+    """Return what passes say that have one block each, with all widths in order, and what comes behind it in all but the last:
+    `conv 3 × 3 (32 → 32 → 128), stride 2`, `ReLU between`; nothing for others.
+    """
+    *before, last = (said for _, said in sorted((index, said) for said, own in zip(words, passes, strict=True) for index in own))
+    if len(last) != 1 or len({said[1:] for said in before}) != 1 or len(before[0]) != len(last) + 1:
         return ()
-    return told if all(sum(one.weight in (MAPS, MAIN) for one in briefs(flow)) == 1 for flow in flows) else ()
+    chain = as_chain([said[0] for said in (*before, last)])
+    return (chain, f"{before[0][1]} between") if chain else ()
 
 
 def in_all(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:
@@ -463,7 +512,8 @@ def of_repeat(group: Group) -> tuple[str, ...]:
     called = spoken(group.about.path.rpartition(".")[2])
     name = group.header[0] or called
     times = f"{group.count} parallel" if group.parallel else f"× {group.count}"
-    forms = nested(f"{times} {name}", group.flows)
+    passes = [[index for index, kind in enumerate(group.kinds) if kind in own] for own in group.cells]
+    forms = nested(f"{times} {name}", group.flows, passes)
     if not group.widths:
         return forms
     return f"{name if name == called and not name.endswith('s') else forms[-1]} {group.widths}", forms[-1]

@@ -11,8 +11,8 @@ ONE_LINE = 46
 """Signs of what a box of the usual width has below its title."""
 CONSTANT = "Constant"
 """The title of values that a formula gives at each place of some axes, which stand below it in a line of their own."""
-OPERATOR = re.compile(r" (?=[+−·⊗/] )")
-"""Before which sign a formula may go on in another line, as in a paper."""
+OPERATOR = re.compile(r"(?<= [+−·⊗/]) ")
+"""Behind which sign a formula may go on in another line: a line that began with a `·` would seem to be another fact."""
 
 
 def with_formula_lines(flow: Flow) -> Flow:
@@ -45,7 +45,7 @@ def in_two_lines(formula: str) -> tuple[str, ...]:
     a sum than at a product; in one line where there is none.
 
     >>> in_two_lines("tanh(left + right) · σ(gate)")
-    ('tanh(left + right)', '· σ(gate)')
+    ('tanh(left + right) ·', 'σ(gate)')
     """
     ends = [found.start() for found in OPERATOR.finditer(formula)]
     if not ends:
@@ -53,7 +53,7 @@ def in_two_lines(formula: str) -> tuple[str, ...]:
 
     def cost(end: int) -> tuple[int, bool, int]:
         depth = formula[:end].count("(") - formula[:end].count(")")
-        return depth, formula[end + 1] not in "+−", abs(2 * end - len(formula))
+        return depth, formula[end - 1] not in "+−", abs(2 * end - len(formula))
 
     fair = [end for end in ends if 0.2 <= end / len(formula) <= 0.85] or ends
     end = min(fair, key=cost)

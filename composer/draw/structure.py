@@ -15,6 +15,8 @@ POINTWISE = re.compile(r"conv 1(?: × 1)*\b|Linear\b")
 """What a shortcut computes that brings its input to another width: a map of each place by itself."""
 GIVES = re.compile(r"\(\d[\d\u00a0]* → (\d[\d\u00a0]*)\)")
 """How many channels a map of channels has and gives."""
+SHORTCUT = " + shortcut "
+"""What stands between the last block of a branch and a map around it."""
 JOINED = {"‖": ("concatenated", "concat"), "+": ("summed",)}
 """What is said of branches by the sign where they meet, from the fullest to the shortest."""
 SUM = re.compile(r"\w+(?: \+ \w+)+")
@@ -166,7 +168,7 @@ def with_shortcut(forms: tuple[str, ...], shortcut: tuple[str, ...]) -> tuple[st
     """
     count = max(len(forms), len(shortcut))
     pairs = ((forms[min(at, len(forms) - 1)], shortcut[min(at, len(shortcut) - 1)]) for at in range(count))
-    return tuple(dict.fromkeys(f"{own} + shortcut {other.removeprefix('conv ')}" for own, other in pairs))
+    return tuple(dict.fromkeys(f"{own}{SHORTCUT}{other.removeprefix('conv ')}" for own, other in pairs))
 
 
 def side_by_side(branches: Sequence[Sequence[tuple[str, ...]]], sign: str) -> tuple[str, ...]:

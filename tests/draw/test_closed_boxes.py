@@ -13,7 +13,7 @@ from composer.draw.series import from_first_to_last
 from composer.draw.style.line_breaks import LINE
 from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import as_written
-from tests.draw.read_back import DrawnBox, Model, Place, closed, lies, read, whole
+from tests.draw.read_back import DrawnBox, Model, Place, closed, lies, loose, read, whole
 
 UNIT = """recipe: unit
 inputs: {image: "float[batch, 3, 40, 40]", flags: "bool[batch]"}
@@ -1006,3 +1006,42 @@ def test_box_of_operations_alone_says_what_they_are_for() -> None:
     ):
         told = lines(LOOKED_UP.format(doc=doc, read=read_there, more=more), "nearest")
         assert any("inner product" in line for line in told)
+
+
+FEW = """recipe: few
+inputs: {x: "float[batch, 8, 128, 128]"}
+blocks:
+  down:
+    inputs: {x: "float[batch, channels, high, wide]"}
+    params: {times: 3, out: 64}
+    graph:
+      steps:
+        repeat: times
+        graph:
+          conv: {type: conv2d, out: out if layer == times - 1 else channels, kernel_size: 3, stride: 2, padding: 1}
+          relu: {type: relu, when: layer < times - 1}
+  mixed:
+    inputs: {x: "float[batch, channels, high, wide]"}
+    graph:
+      layers:
+        repeat: 3
+        graph:
+          pool: {type: max_pool2d, kernel_size: 2, when: layer == 0}
+          conv: {type: conv2d, out: channels, kernel_size: 3, padding: 1, when: layer > 0}
+          dense: {type: conv2d, out: channels, kernel_size: 1, when: layer == 0}
+graph:
+  one: down
+  two: {type: down, out: 32, times: 2}
+  three: mixed
+"""
+
+
+def test_closed_repeat_says_which_passes_its_kinds_are() -> None:
+    """In one line where that has room; passes that differ in widths, and in what comes behind all but the last, are a chain."""
+    figure = composer.load(FEW).draw("overview")
+    said = {box.about.path: [text.text for text in box.texts] for box in figure.scene.boxes}
+    assert said["one"][:2] == ["Down · × 3 Step", "conv 3 × 3 (8 → 8 → 8 → 64), stride 2 · ReLU between"]
+    assert said["two"][:2] == ["Down · × 2 Step", "conv 3 × 3 (64 → 64 → 32), stride 2 · ReLU between"]
+    assert shut(FEW, "three.layers", "three")["three"] == "× 3 Layer (first: Max pooling, conv 1 × 1; other 2: conv 3 × 3)"
+    drawn = read(figure.svg())
+    assert [*lies(drawn, Model(composer.load(FEW).program)), *loose(drawn)] == []

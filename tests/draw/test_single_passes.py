@@ -331,3 +331,11 @@ def test_single_early_pass_that_is_read_has_a_wire_where_all_differ_in_their_siz
     """Of alike ones, a frame says what they have in common."""
     scene = composer.load(EARLY.replace("WIDER", wider)).draw().scene
     assert any(wire.source == "stages.0" and wire.target == "low" for wire in scene.wires) == apart
+
+
+def test_passes_of_which_some_have_rows_all_have_rows() -> None:
+    """Stages of a trunk, of which the first one alone keeps its width and its size."""
+    scene = drawn((Path(__file__).parent / "papers/centernet.yaml").read_text())
+    lines = {box.about.path: [text.text for text in box.texts if text.role != "params"] for box in scene.boxes}
+    assert lines["stages.0"] == ["Stage 0", "× 2 Layer", "both: 2 × conv 3 × 3 (64 → 64) + skip"]
+    assert lines["stages.1"][1] == "× 2 Layer" and lines["stages.1"][3] == "last: 2 × conv 3 × 3 + skip"

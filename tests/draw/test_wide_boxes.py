@@ -71,6 +71,18 @@ def test_streams_go_straight_through_closed_stages() -> None:
     assert {"a", "b", "c", "d"} <= said
 
 
+def test_each_stream_has_its_shape_above_a_closed_stage() -> None:
+    """Also where it is that with which it came in; of a stage whose other streams nothing reads, that of one."""
+    scene = composer.load(str(PAPERS / "hrnet.yaml")).draw("overview").scene
+    box = {one.about.path: one.area for one in scene.boxes}
+    shapes = sorted((text for text in scene.texts if text.role == "shape"), key=lambda text: text.x)
+    above = {path: [text.text for text in shapes if 0 < box[path].top - text.y < 12] for path in ("stage3", "stage4")}
+    assert above["stage3"] == ["B × 32 × 64 × 48", "B × 64 × 32 × 24", "B × 128 × 16 × 12"]
+    assert above["stage4"] == ["B × 32 × 64 × 48"]
+    bare = composer.load(str(PAPERS / "hrnet.yaml")).draw("overview", shapes=False).scene
+    assert not [text for text in bare.texts if text.role == "shape"]
+
+
 def test_parts_leave_a_split_above_it() -> None:
     """Those of PlaNet, in the order in which they go on, so that none of their wires cross, each with its name."""
     scene = composer.load(str(PAPERS / "planet.yaml")).draw(highlight=["parts"]).scene  # else, it is left out

@@ -454,9 +454,9 @@ def test_long_formula_stands_below_the_name_of_its_node() -> None:
     """With its longest names cut; how it begins, where that does not do."""
     figure = composer.load(FORMULAS).draw()
     said = {box.about.path: [text.text for text in box.texts] for box in figure.scene.boxes}
-    assert said["gated"] == ["gated", "tanh(text + gate · 0.5) · σ(gate − text)", "+ σ(text)"]
-    assert said["longer"] == ["longer", "tanh(of_the_first_o… + of_the_second) · of_the_first_o…", "+ of_the_second · 2"]
-    assert said["longest"] == ["longest", "tanh(text) · tanh(text + 1) · tanh(text + 2)", "· tanh(text + 3) · tanh(text …"]
+    assert said["gated"] == ["gated", "tanh(text + gate · 0.5) · σ(gate − text) +", "σ(text)"]
+    assert said["longer"] == ["longer", "tanh(of_the_first_o… + of_the_second) · of_the_first_o… +", "of_the_second · 2"]
+    assert said["longest"] == ["longest", "tanh(text) · tanh(text + 1) ·", "tanh(text + 2) · tanh(text + 3) · tanh(text …"]
 
 
 def test_frames_of_one_title_are_told_apart_by_their_names() -> None:

@@ -61,7 +61,7 @@ from composer.draw.diagram import Flow, Group, Leaf
 from composer.draw.edges import DiagramSource, FrameInput, ModelInput, Origin, PreviousPass
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
-from composer.draw.passes.overview import fold_norms, of_group
+from composer.draw.passes.overview import fold_norms, of_group, told_alike
 from composer.draw.passes.side_inputs import name_starts
 from composer.draw.paths import plain
 from composer.draw.style.looks import inside, steps
@@ -451,6 +451,10 @@ class DiagramBuilder:
                 for port, ref in graph.graph.outputs:
                     ports[index, port] = sources((ref,), inner)
                 ports[index, ""] = sources((graph.graph.outputs[0][1],), inner)
+        if apart:
+            boxes = [item for item in out.items if isinstance(item, Leaf) and item.about.path.rpartition(".")[0] == place.path]
+            told = {box.about.path: box for box in told_alike(boxes)}
+            out.items[:] = [told.get(item.about.path, item) for item in out.items]
         return NodeSources({"": ports[len(node.passes) - 1, ""]}, passes=ports)
 
     def rest(

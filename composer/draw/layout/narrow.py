@@ -89,7 +89,7 @@ def lines(role: Role, text: str, room: float, typography: Typography, *, turns: 
         return typography.width(line, role) <= room
 
     def words(fact: str) -> list[str]:
-        parts = re.split(r" (?=\()|(?<=\)) ", fact)  # what stands in brackets stays in one line
+        parts = re.split(r" (?=\()|(?<=\)) |(?<=\),) ", fact)  # what stands in brackets stays in one line
         return [word for part in parts for word in ([part] if fits(part) else part.split(" "))]
 
     def pieces(fact: str) -> list[str]:

@@ -30,6 +30,7 @@ from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.values import seen_in_all
 from composer.draw.style.line_breaks import ONE_LINE
+from composer.draw.wording import shares_of
 
 MAX_ROW_LETTERS = 72
 """Letters of a row of such a box where it tells more so: it has room for a bottleneck with its stride and its shortcut."""
@@ -37,10 +38,10 @@ MAX_KINDS = 4
 """Kinds of passes that the box of a repeat tells one by one."""
 LAYERS: frozenset[Hue] = frozenset(["attn", "cross", "rec", "moe"])
 """The colors of layers that make a model what it is."""
-MAX_PLACES = 2
-"""Passes of a kind that are told one by one, where they do not follow one another."""
 MAX_SENTENCE = 110
 """Letters of a sentence in two lines of a box."""
+CLOSED = re.compile(r"(× (\d+) [^()]+) \((.+)\)")
+"""All that a box says around a closed repeat: how often it has which passes, and what is in these."""
 DIGIT = re.compile(r"\d")
 """What a sentence about a block has that its parameters may change."""
 EMPTY_WORDS = frozenset(["a", "an", "and", "of", "the", "then", "with"])
@@ -174,6 +175,24 @@ def told_apart(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> list[R
     return rows_of([said if said and fits(said) else cut(said, fits) for said, fits in rooms], passes)
 
 
+def told_alike(boxes: Sequence[Leaf]) -> list[Leaf]:
+    """Return the boxes of the passes of a repeat, each of which may hold a closed one: where some tell the passes of that in rows
+    and others in a line, all with rows.
+    """
+    if not any(box.rows for box in boxes):
+        return [*boxes]
+    found = []
+    for box in boxes:
+        lone = CLOSED.fullmatch(box.look.facts[0]) if len(box.look.facts) == 1 and not box.rows else None
+        if lone is not None:
+            every = int(lone[2])
+            kinds = lone[3].split("; ")
+            said = kinds if len(kinds) > 1 else [f"{'both' if every == 2 else f'all {every}'}: {lone[3]}"]
+            box = replace(box, look=replace(box.look, facts=(lone[1],)), rows=tuple(Row(one, Look(""), 1) for one in said))
+        found.append(box)
+    return found
+
+
 def rows_of(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> list[Row]:
     """Return a row for all passes that say the same; nothing for one kind, for too many, and where one says nothing."""
     kinds: dict[tuple[str, ...], list[int]] = {}
@@ -183,36 +202,6 @@ def rows_of(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -
     told = zip(shares, kinds.items(), strict=True)
     rows = [Row(f"{share}: {' · '.join(said)}", Look(""), len(own)) for share, (said, own) in told]
     return rows if 1 < len(rows) <= MAX_KINDS and () not in kinds else []
-
-
-def shares_of(kinds: Sequence[Sequence[int]]) -> list[str]:
-    """Return which passes of a repeat are of each kind, where some words tell that, else how many.
-
-    >>> shares_of([(0,), (1, 2, 3)]), shares_of([(0, 1, 3, 5), (2, 4)]), shares_of([(0, 1), (2, 3, 4), (5,)])
-    (['first', 'other 3'], ['4 of 6', '3rd and 5th'], ['first 2', '3rd – 5th', 'last'])
-    """
-    whole = sum(map(len, kinds))
-    found = []
-    for own in kinds:
-        first, *others = sorted(own)
-        count = f" {len(own)}" if others else ""
-        if [first, *others] != [*range(first, first + len(own))]:
-            few = len(own) <= MAX_PLACES
-            found.append(" and ".join(map(ordinal, sorted(own))) if few else f"{len(own)} of {whole}")
-        elif first == 0:
-            found.append(f"first{count}")
-        elif first + len(own) == whole:
-            found.append(f"{'other' if len(kinds) == 2 and others else 'last'}{count}")
-        else:
-            found.append(f"{ordinal(first)} – {ordinal(others[-1])}" if others else ordinal(first))
-    return found
-
-
-def ordinal(place: int) -> str:
-    """Return a place, counted from zero, as one says it: `1st`."""
-    number = place + 1
-    teen = number % 100 in (11, 12, 13)
-    return f"{number}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def fold_norms(flow: Flow) -> Flow:

@@ -35,7 +35,7 @@ from composer.draw.passes.heads import output_leaf
 from composer.draw.passes.layers import ItemLink, alike_sources, fans, forks_alike, kept_shapes, kin_of, links_of, streams
 from composer.draw.paths import is_output
 from composer.draw.scene import Dot
-from composer.draw.series import without_repeat
+from composer.draw.series import is_series, without_repeat
 
 MIN_ITEMS, MAX_ITEMS = 8, 100
 """Items of a flow that is laid out so: one with fewer is seen at a glance in a column too."""
@@ -263,6 +263,7 @@ class _Items:
                 box = lanes.box(path, self.across[path], wide / 2)
                 found[path] = self.node(item, box.width)
                 found[path].ways, found[path].tops = box.below, box.above
+                found[path].shapes = self.shapes_of_streams(path)
                 middles.setdefault(box.line, {})[path] = box.middle
             elif len(others[path].above) > 1:
                 lanes.begin(path, others[path])
@@ -276,6 +277,11 @@ class _Items:
                     whole[path].move_aside(x - (low + high) / 2)
                     whole[path].line = line
         return found
+
+    def shapes_of_streams(self, path: str) -> dict[str, str]:
+        """Return the shape of each value that leaves a box across several streams."""
+        given = {link.net: link.edge.source.shape for link in self.links if link.source == path and self.options.shapes}
+        return {net: shape for net, shape in given.items() if shape and not is_series(shape)}
 
     def in_narrow_rows(self) -> dict[str, Leaf]:
         """Return the boxes of rows that would be wider than a page: those of many that are alike, with their texts in lines."""

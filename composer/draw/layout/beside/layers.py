@@ -207,6 +207,10 @@ class Layers:
                 said += [(one.net, first, start[one.net] + NAMED, top, "port")] if first else []
                 x = start[one.net] + (slot(first, self.typography) if first else SHAPED)
                 said += [(one.net, one.label, x, top, "shape")] if one.label and one.net in rising else []
+                lone = [net for net in one.shapes if net in rising and (net in told or net == one.net)]  # not beside their names
+                said += [
+                    (net, one.shapes[net], start[net] + SHAPED, top, "shape") for net in lone if net != one.net or not one.label
+                ]
         solid = [box.area for one in below if one.fragment for box in one.fragment.pieces.boxes]
         solid += [merge.area for one in below if one.fragment for merge in one.fragment.pieces.merges]
         before = len(found.pieces.texts)

@@ -31,6 +31,8 @@ class RankNode:
     x: float = 0.0
     label: str = ""
     """The shape of what the block gives."""
+    shapes: Mapping[str, str] = field(default_factory=dict)
+    """Of a box that several streams go through, the shape of each."""
     first: str = ""
     """What its first output is called, which stands beside that where others leave above too."""
     circle: bool = False
