@@ -50,6 +50,8 @@ MAX_TURN, MAX_TURN_LETTERS = 4, 44
 """Blocks of what a box counts as one that comes several times, and letters of these, which no line breaks."""
 MAX_FORMULAS = 46
 """Letters of formulas with numbers that have names: longer ones are told by these, which tell a block from others of its kind."""
+NUMBERS = ", "
+"""What stands between the numbers that formulas name."""
 MAX_MAPS = 4
 """Maps that are told beside operations, where there is no room for all that stands between them."""
 HasRoom: TypeAlias = Callable[[Sequence[str]], bool]
@@ -432,7 +434,7 @@ def by_numbers(by_path: dict[str, Brief], titles: Mapping[str, str]) -> dict[str
         return by_path
     first, *others = naming
     numbers = dict.fromkeys(number for one in naming.values() for number in one.numbers)
-    told = Brief((", ".join(numbers),), OPERATIONS)
+    told = Brief((NUMBERS.join(numbers),), OPERATIONS)
     return {path: told if path == first else one for path, one in by_path.items() if path not in others}
 
 
@@ -583,8 +585,7 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
     if look.operation or look.formula:
         kept = reads and not PADDING.search(look.formula)
         weight = OPERATIONS if look.operation or gives else BETWEEN if kept else MOVES
-        named = tuple(fact.replace(" = ", " ") for fact in look.facts if " = " in fact)
-        return Brief(look.operation or (look.formula,), weight, sides, numbers=named)
+        return Brief(look.operation or (look.formula,), weight, sides, numbers=named_numbers(look))
     if is_activation(look):
         plain = look.title if sum(map(str.isupper, look.title)) > 1 else look.title[:1].lower() + look.title[1:]  # not `ReLU`
         return Brief((plain,), BETWEEN if reads else MOVES, sides, computes=reads)
@@ -598,10 +599,15 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
     return Brief(told, weight, sides, computes=reads and look.hue not in ("norm", "merge", "io"))
 
 
+def named_numbers(look: Look) -> tuple[str, ...]:
+    """Return what a formula calls numbers by name, with these: `shrink 2`."""
+    return tuple(fact.replace(" = ", " ") for fact in look.facts if " = " in fact)
+
+
 def beside_sentence(flows: Sequence[Flow], told: Sequence[str]) -> tuple[str, ...] | None:
-    """Return which of the blocks that a box tells of flows it has beside a sentence about what for: one that learns at most, and
-    parameters that are read as they are. None where others are not several operations and formulas, which tell how; beside one
-    that learns, several formulas.
+    """Return which of the blocks that a box tells of flows it has beside a sentence about what for: one that learns at most,
+    parameters that are read as they are, and the numbers that formulas name. None where others are not several operations and
+    formulas, which tell how; beside one that learns, several formulas.
     """
     leaves = [item for flow in flows for item in flow.leaves() if isinstance(item, Leaf)]
     tables = {form for item in leaves if is_parameter(item) for form in brief_of(item, reads=False).forms}
@@ -609,12 +615,14 @@ def beside_sentence(flows: Sequence[Flow], told: Sequence[str]) -> tuple[str, ..
     free = [item for item in leaves if not item.about.parameters]
     formulas = _forms(item for item in free if item.look.formula or item.closed)
     steps = formulas | _forms(item for item in free if item.look.operation)
-    own = [said for said in told if said != MORE and said not in tables]
+    numbers = {number for item in free if item.look.formula for number in named_numbers(item.look)}
+    named = {said for said in told if {*said.split(NUMBERS)} <= numbers}  # in place of formulas
+    own = [said for said in told if said != MORE and said not in (tables | named)]
     forms = [TIMES.sub("", said) for said in own]
     maps = [said for said, form in zip(own, forms, strict=True) if form in learn]
-    several = sum(form in (formulas if maps else steps) for form in forms)
+    several = len(named) + sum(form in (formulas if maps else steps) for form in forms)
     few = len(maps) <= 1 < several and not any(map(TIMES.match, maps))
-    return tuple(said for said in told if said in (*tables, *maps)) if few and learn | _forms(free) >= {*forms} else None
+    return tuple(said for said in told if said in (*tables, *named, *maps)) if few and learn | _forms(free) >= {*forms} else None
 
 
 def _forms(leaves: Iterable[Leaf]) -> set[str]:

@@ -959,6 +959,17 @@ def test_long_formulas_are_told_by_the_numbers_that_they_name() -> None:
     assert [lines(text, path)[1].split(" · ")[0] for path in ("large", "small")] == ["shrink 1", "shrink 4"]
 
 
+def test_sentence_stands_before_the_numbers_that_formulas_name() -> None:
+    """Which tell uses of a block apart that says what for; another number is found."""
+    doc = "    doc: How much two pictures meet. Nothing else.\n"
+    recipe = composer.load(APART.replace("JOIN", "concat, axis: -3").replace("  near:\n", f"  near:\n{doc}"))
+    svg, model = recipe.draw().svg(), Model(recipe.program)
+    said = {box.path: box.lines[1] for box in read(svg).boxes if box.path in ("large", "small")}
+    assert said == {path: f"How much two pictures meet · shrink {by}" for path, by in (("large", 1), ("small", 4))}
+    assert not [*lies(read(svg), model)]
+    assert [*lies(read(svg.replace("shrink 4", "shrink 5")), model)]
+
+
 def test_nothing_is_divided_by_one() -> None:
     """In a formula whose numbers are known."""
     short = APART.replace("JOIN", "concat, axis: -3").replace("max(0, 1 - abs(other / shrink + x))", "other + x")

@@ -106,7 +106,7 @@ def test_many_uses_of_a_block_are_drawn_once_where_that_makes_a_page_smaller() -
     assert "updates" in frames(figure)
     opened = recipe.draw(details=["updates"])
     assert {"encode_first", "encode_second", "context"} <= frames(opened)
-    assert figure.scene.width * figure.scene.height < 0.8 * opened.scene.width * opened.scene.height
+    assert figure.scene.width * figure.scene.height < 0.9 * opened.scene.width * opened.scene.height
 
 
 def test_what_a_page_has_no_detail_of_stays_open_once(tmp_path: Path) -> None:

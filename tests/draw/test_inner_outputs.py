@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import composer
@@ -10,6 +12,7 @@ from tests.draw.checks import borders, ends, overlaps, starts
 from tests.draw.read_back import Model, lies, loose, read
 from tests.draw.read_passes import misread
 
+PAPERS = Path(__file__).parent / "papers"
 SKIPS = """recipe: skips
 inputs: {tokens: "int[batch, time]"}
 graph:
@@ -130,6 +133,15 @@ def test_a_loss_and_an_output_lead_from_what_they_read() -> None:
     assert loss.target != output.target
     (box,) = (one for one in scene.boxes if one.hue == "loss")
     assert any("of all 3 stacks" in text.text for text in box.texts) and "last stack" in texts(scene)
+
+
+def test_what_a_head_calls_by_names_comes_from_the_lowest_to_the_highest() -> None:
+    """So that the wires to it do not cross."""
+    scene = composer.load(PAPERS / "planet.yaml").draw().scene
+    ends = sorted((one.points[-1][1], one.source, one.points[0][1]) for one in scene.wires if one.target == "divergence")
+    assert [source.split(".")[1] for _, source, _ in ends] == ["prior", "prior", "posterior", "posterior"]
+    heights = [begun for *_, begun in ends]
+    assert heights == sorted(heights, reverse=True)
 
 
 def test_cells_of_a_map_count_as_the_language_does() -> None:

@@ -73,7 +73,7 @@ def test_numbers_stand_at_arrowheads_of_turned_drawings() -> None:
     ],
 )
 def test_numbers_stand_only_where_an_order_is_not_seen(kind: str, names: str, told: list[str]) -> None:
-    """Not at two values, nor at what a sum reads."""
+    """Not at two values in their order, nor at what a sum reads."""
     unread = {"left", "right", "middle"} - {*names.split(", ")}
     text = JOINED.format(kind=kind, names=names)
     recipe = composer.load(text.replace("{y: y}", "{y: y" + "".join(f", {one}: {one}" for one in sorted(unread)) + "}"))
@@ -117,3 +117,13 @@ def test_an_order_is_seen_at_one_side() -> None:
     assert is_told(beside, around=False)
     assert not is_told([*below[:2], beside[2]], around=False)
     assert is_told([*below[:2], beside[2]], around=True)
+    assert not is_told([beside[0], wire("1", (90, -10), (60, -10)), wire("2", (90, -40), (60, -40))], around=False)
+    assert is_told([wire("2", (90, 0), (60, 0)), wire("1", (90, 10), (60, 10))], around=True)
+
+
+def test_what_a_recurrence_returns_has_the_number_of_what_it_starts_with() -> None:
+    """At a box that reads one more value, whose name comes first."""
+    recipe = composer.load(PAPERS / "planet.yaml")
+    figure = recipe.draw()
+    assert numbers(figure.scene) == ["1", "1", "2"]
+    assert [*overlaps(figure.scene), *misplaced(read(figure.svg()), recipe.program)] == []

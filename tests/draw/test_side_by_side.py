@@ -10,6 +10,8 @@ import composer
 from composer.draw.layout.beside import layered
 from composer.draw.scene import Box, Frame, Scene
 from tests.draw.checks import borders, ends, inside, overlaps, starts
+from tests.draw.read_back import Model, lies
+from tests.draw.read_back import read as read_back
 
 PAGE, PAGE_HEIGHT = 1200, 1500
 """Pixels."""
@@ -282,3 +284,38 @@ def test_many_outputs_of_a_repeat_have_wires() -> None:
     """None goes by its name, though they are read in another order than they are made."""
     scene = composer.load(Path(__file__).with_name("finds") / "seven_outputs_of_a_repeat.yaml").draw().scene
     assert scene.references == () and [*overlaps(scene), *starts(scene), *ends(scene)] == []
+
+
+TOWERS = """recipe: towers
+inputs: {{first: "float[batch, 8]", second: "float[batch, 8]"}}
+graph:
+  left: {{type: linear, out: 8, in: first}}
+  right: {{type: linear, out: 8, in: second}}
+  meet: {{type: multiply, in: [left, right]}}
+  after: {{type: linear, out: 8}}
+  sum: {{type: add, in: [after, {read}]}}
+  more: {{type: linear, out: 8}}
+outputs: {{y: more}}
+"""
+
+
+@pytest.mark.parametrize(("read", "side"), [("first", -1), ("second", 1)])
+def test_towers_stand_beside_each_other_where_an_input_goes_on(read: str, side: int) -> None:
+    """By a wire at the side of its tower."""
+    recipe = composer.load(TOWERS.format(read=read))
+    figure = recipe.draw()
+    placed = boxes(figure.scene)
+    assert placed["left"].area.right < placed["right"].area.left
+    assert placed["first"].y == placed["second"].y
+    (wire,) = (one for one in figure.scene.wires if one.source == read and one.target == "sum")
+    assert all(side * (x - middle(placed["after"])) > 0 for x, _ in wire.points)
+    assert [fault for check in (overlaps, borders, ends, starts) for fault in check(figure.scene)] == []
+    assert [*lies(read_back(figure.svg()), Model(recipe.program))] == []
+
+
+def test_towers_stand_beside_each_other_where_an_update_is_open() -> None:
+    """Beside a column of another, with what reads one of their inputs above what they meet in."""
+    placed = boxes(composer.load(Path(__file__).parent / "papers" / "raft.yaml").draw().scene)
+    first, second, meet = (placed[path] for path in ("encode_first", "encode_second", "correlation"))
+    assert first.area.right < second.area.left and meet.area.bottom < min(first.y, second.y)
+    assert placed["context"].area.bottom < meet.y and "updates.gru" in placed

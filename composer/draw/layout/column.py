@@ -167,7 +167,7 @@ class Stations:
 
     def wire_in(self, station: Station, edge: DiagramEdge, number: int) -> None:
         """Wire a value in from below: straight, or out of a lane."""
-        if self.spine.number(edge.source) == number - 1 and not edge.source.port:
+        if self.spine.is_below(edge.source, number):
             station.straight = edge
         else:
             station.fed = edge
@@ -178,7 +178,7 @@ class Stations:
         station = Station(path, item, output_of(item))
         edges = [*self.edges_into.get(path, ())]
         streams = [e for e in edges if e.main and e.upward and not e.passage and self.spine.number(e.source) is not None]
-        straight = [e for e in streams if self.spine.number(e.source) == number - 1 and not e.source.port]
+        straight = [e for e in streams if self.spine.is_below(e.source, number)]
         first = next(iter([*(e for e in streams if e.forks), *straight, *streams]), None)
         first = None if isinstance(item, Branches) and item.fork is None else first  # below it there are the branches
         rest = [e for e in edges if e is not first]
@@ -291,13 +291,15 @@ class Stations:
                 )
             case Branches():
                 lefts = [*incoming.side_inputs, *incoming.references, *incoming.far]
-                widths = iter(branch_widths(item, self.options.typography))
+                led = {e.source.origin for e in self.flow.edges if e.source.path in self.spine.begun and not e.source.reference}
+                led &= {output_of(flow.items[0]) for flow in item.flows}  # these go on beside the branches, to more of the model
+                widths = iter(branch_widths(item, self.options.typography, equal=not led))
                 free = {id(flow) for flow in (item.flows[0], item.flows[-1])}  # from others a wire would cross their neighbors
 
                 def lay_branch(flow: Flow) -> Fragment:
                     options = replace(self.options, narrow=is_narrow(flow))
                     inner = frozenset(one for one in self.spine.sent if id(flow) in free and self.flow.owner)
-                    return column(flow, next(widths), options, inner, beside=self.side_boxes)
+                    return column(flow, next(widths), options, inner | led, beside=self.side_boxes)
 
                 lefts, rights = self.by_side(lefts, [*incoming.lanes])
                 return side_by_side(item, rights, lefts, outgoing, lay_branch, self.options.typography)

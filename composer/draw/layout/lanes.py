@@ -83,7 +83,7 @@ class Lanes:
         number = self.spine.number(source)
         assert number is not None
         station = self.spine.stations[number]
-        if source.port and station.item is not None:
+        if (source.port and station.item is not None) or source.path in self.spine.begun:
             return station.fragment.taps[source.origin]
         return ((0, station.fragment.top), (0, station.tap_y))
 

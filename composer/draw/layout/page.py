@@ -15,6 +15,7 @@ from composer.draw.layout.beside.u_shape import u_on_page
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
 from composer.draw.layout.ends.named_values import with_names_above
+from composer.draw.layout.ends.port_names import names_at_ends
 from composer.draw.layout.ends.shapes import room_for_shapes
 from composer.draw.layout.fragment import Fragment, Pieces, shift
 from composer.draw.layout.named_inputs import input_leaf, many_named, names_alone, with_named_inputs
@@ -125,6 +126,8 @@ def body(
         side = LANE_SIDE if number == len(columns) - 1 else 1 if ports or fed else -1
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
         own = LayoutOptions(typography, side, shapes, out=out, given=given)
+        if reads_frame(one):
+            one = highest_last(one, {origin: points[-1][1] for before in laid for origin, points in before.taps.items()})
         laid.append(column(one, width, own, sent[number]))
     if break_after:
         if len(columns) > 1:
@@ -190,6 +193,22 @@ def reads_frame(flow: Flow) -> bool:
     """Return whether a column is a head that reads a pass of a repeat, or a value from inside of a frame, in another column."""
     read = [edge.source for edge in flow.edges if isinstance(edge.source.origin, PassOutput | InnerOutput)]
     return any(one.path not in flow.by_path for one in read) and not any(map(is_input, flow.items))
+
+
+def highest_last(head: Flow, taps: Mapping[Origin, float]) -> Flow:
+    """Return a head whose blocks read what comes over from `taps` from the lowest to the highest, where names at the ends of the
+    wires tell which is which: a head stands no lower than what it reads, and the wires do not cross.
+    """
+    edges = list(head.edges)
+    for path in head.by_path:
+        places = [number for number, edge in enumerate(edges) if edge.target == path]
+        named = names_at_ends([edges[number] for number in places], head.by_path)
+        far = [number for number in places if edges[number].source.origin in taps and not edges[number].source.reference]
+        if all(edges[number] in named and not edges[number].place for number in far):
+            lowest_first = sorted((edges[number] for number in far), key=lambda edge: -taps[edge.source.origin])
+            for number, edge in zip(far, lowest_first, strict=True):
+                edges[number] = edge
+    return head.with_edges(edges)
 
 
 def is_input(item: Item) -> bool:

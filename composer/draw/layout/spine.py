@@ -10,6 +10,7 @@ from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, InnerOut
 from composer.draw.geometry import Area
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.outer_inputs import OuterInput
+from composer.draw.passes.order import begun_in_branches
 from composer.draw.style.typography import Typography
 
 LANE_SIDE: int = 1
@@ -94,10 +95,13 @@ class Spine:
     ports: dict[str, set[str]] = field(default_factory=dict, init=False)
     """Of each path, the second outputs that are read by a wire, by what is inside of items too."""
 
+    begun: Mapping[str, str] = field(init=False)
+    """Of what branches side by side begin with, the path of all of these."""
     led_out: dict[str, set[InnerOutput]] = field(default_factory=dict, init=False)
     """Of each frame, what is read by a wire from its inside."""
 
     def __post_init__(self) -> None:
+        self.begun = begun_in_branches(self.flow)
         self.read = frozenset(edge.source.origin for edge in self.flow.edges)
         for source in (*(edge.source for edge in self.flow.all_edges()), *([self.flow.outlet] if self.flow.outlet else [])):
             if isinstance(source.origin, InnerOutput):
@@ -109,13 +113,18 @@ class Spine:
         """Return which station a value comes from; none for one from elsewhere."""
         if source.origin == self.flow.entry:
             return 0
-        return None if isinstance(source.origin, FrameInput) else self.numbers.get(source.path)
+        return None if isinstance(source.origin, FrameInput) else self.numbers.get(self.begun.get(source.path, source.path))
+
+    def is_below(self, source: DiagramSource, number: int) -> bool:
+        """Return whether a value comes straight up from the station below one."""
+        return self.number(source) == number - 1 and not source.port and source.path not in self.begun
 
     def side_of(self, source: DiagramSource) -> int:
         """Return at which side a value goes into a lane that leads to below a block: where it leaves a frame, else where lanes
         are.
         """
-        number = self.number(source) if isinstance(source.origin, InnerOutput) else None
+        inside = isinstance(source.origin, InnerOutput) or source.path in self.begun
+        number = self.number(source) if inside else None
         known = number is not None and number < len(self.stations)  # a wire back comes from above
         tap = self.stations[number].fragment.taps.get(source.origin) if number is not None and known else None
         return (1 if tap[-1][0] > 0 else -1) if tap else self.options.side

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from composer.draw.diagram import Branches, Flow, Item, Leaf
 from composer.draw.edges import DiagramEdge
 from composer.draw.passes.order import inner_edges, sort_topologically
-from composer.draw.paths import belongs
+from composer.draw.paths import belongs, is_output
 
 MAX_BRANCHES = 12
 """Flows that stand beside each other at most."""
@@ -176,7 +176,7 @@ def _joined(
         return None
     gone = {path for part in parts for path in part}
     source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
-    flows, ports, places = [], [], []
+    flows, ports, places, beside = [], [], [], list[DiagramEdge]()
     apart = {fork} if fork and all(isinstance(items[path], Leaf | Branches) for path in gone) else set()
     for part in parts:
         inner = [e for e in flow.edges if e.target in part]
@@ -185,6 +185,9 @@ def _joined(
         outgoing = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
         into = {join, *part} if part is parts[0] else {*part}  # a wire back comes in at the left, where no other branch is
         back = {e for e in inner if e.back and e.source.path in into and not e.source.port}
+        more = _read_of_start(flow, {*part, join}, items[part[0]]) if fork is None and part in (parts[0], parts[-1]) else []
+        outgoing = [e for e in outgoing if e not in more]
+        beside += more
         free = all(
             e in back or e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port)
             for e in inner
@@ -215,13 +218,32 @@ def _joined(
         flows.append(group_branches(sort_topologically(below), fits=fits))
         ports.append(outgoing[0].port)
         places.append(outgoing[0].place)
+    if beside and _ends_apart(flow, join, {e.target for e in beside}, items):
+        return None
     joined = fits(Branches(tuple(flows), tuple(ports), end, source, tuple(places)))
     if joined is None:
         return None
     fork_edges = [] if source is None else [DiagramEdge(source, join, "", True, forks=True)]
-    rest = flow.without(gone).with_item(joined, *fork_edges)
+    rest = flow.without(gone).with_item(joined, *fork_edges, *beside)
     rest = rest.with_sinks(sink for sink in flow.sinks if sink.edges[0].source.path not in gone)
     return rest.with_exits((name, source) for name, source in flow.exits if source.path not in gone)
+
+
+def _ends_apart(flow: Flow, join: str, starts: Collection[str], items: Mapping[str, Item]) -> bool:
+    """Return whether something leads from some blocks to an output of the model to which nothing leads from a join: a head, which
+    would stand above what it does not read.
+    """
+    readers, _ = readers_of(flow, items)
+    apart = {path for start in starts for path in _reached(readers, start)} - _reached(readers, join)
+    return any(map(is_output, apart))
+
+
+def _read_of_start(flow: Flow, held: Collection[str], first: Item) -> list[DiagramEdge]:
+    """Return the edges from an input of the model that a branch begins with to blocks of the flow that are not `held` by it."""
+    if not (isinstance(first, Leaf) and first.model_input):
+        return []
+    wires = (e for e in flow.edges if e.source.path == first.about.path and e.target not in held)
+    return [e for e in wires if e.main and not e.source.reference]
 
 
 def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:

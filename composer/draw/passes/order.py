@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from composer.draw.diagram import Flow, Item, Leaf
+from composer.draw.diagram import Branches, Flow, Item, Leaf
 from composer.draw.edges import DiagramEdge
 from composer.draw.paths import above
 
@@ -20,8 +20,9 @@ def sort_topologically(flow: Flow) -> Flow:
     reads: dict[str, set[str]] = {path: set() for path in items}
     readers: dict[str, list[str]] = {path: [] for path in items}
     streams: dict[str, set[str]] = {path: set() for path in items}
+    holders = begun_in_branches(flow)
     for edge in (*flow.edges, *(edge for item in flow.items for edge in inner_edges(item))):
-        source = edge.source.path
+        source = holders.get(edge.source.path, edge.source.path)
         for path in above(edge.target) if edge.upward else ():
             if path in items and source in items and source not in (path, *reads[path]):
                 reads[path].add(source)
@@ -66,6 +67,13 @@ def split_u(flow: Flow) -> tuple[Flow, Flow] | None:
     if not across or inside & place.keys() or not all(isinstance(item, Leaf) for item in flow.items[:turn]):
         return None
     return flow.only(paths[:turn]), flow.only(paths[turn:])
+
+
+def begun_in_branches(flow: Flow) -> dict[str, str]:
+    """Return the inputs of the model that branches at either side of others begin with, each with the path of all of these."""
+    branches = [item for item in flow.items if isinstance(item, Branches) and item.fork is None]
+    outer = [(item, one.items[0]) for item in branches for one in (item.flows[0], item.flows[-1])]
+    return {first.about.path: item.about.path for item, first in outer if isinstance(first, Leaf) and first.model_input}
 
 
 def inner_edges(item: Item) -> list[DiagramEdge]:

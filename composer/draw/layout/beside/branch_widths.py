@@ -31,9 +31,9 @@ def is_narrow(flow: Flow) -> bool:
     return sum(1 for leaf in flow.leaves() if isinstance(leaf, Leaf)) <= MAX_NARROW_BLOCKS
 
 
-def branch_widths(item: Branches, typography: Typography) -> list[float]:
-    """Return the width of the boxes of each branch: all are as wide as the widest ones, where there is room for that; names take
-    none where there are many.
+def branch_widths(item: Branches, typography: Typography, *, equal: bool = True) -> list[float]:
+    """Return the width of the boxes of each branch: all are as wide as the widest ones if they are to be `equal`, where there is
+    room for that; names take none where there are many.
     """
     few = len(item.flows) <= FEW_BRANCHES
     widths = []
@@ -42,7 +42,7 @@ def branch_widths(item: Branches, typography: Typography) -> list[float]:
         wanted = (needed(leaf, typography, narrow=is_narrow(flow), named=few) for leaf in leaves)
         widths.append(min(max(wanted, default=0.0), MAX_BOX_WIDTH))
     room = typography.scale * (MAX_EQUAL_WIDTH if few else MAX_BRANCHES_WIDTH) / len(widths) - APART
-    plain = all(isinstance(one, Leaf) for flow in item.flows for one in flow.items)
+    plain = equal and all(isinstance(one, Leaf) for flow in item.flows for one in flow.items)
     least = max(widths) if plain and max(widths) <= room else 0.0
     return [max(width, least, min(MIN_COLUMN_WIDTH, room) if few else 0.0) for width in widths]
 

@@ -64,7 +64,14 @@ def is_told(ends: Sequence[WirePath], *, around: bool) -> bool:
     if not around and len({_comes_from(wire) for wire in ends}) > 1:
         return in_order([wire.place for wire in ends]) and in_order([wire.place for wire in reversed(ends)])
     axis = 1 if -1 in upright or (level != {0} and not around) else 0
-    return in_order([wire.place for wire in sorted(ends, key=lambda wire: wire.points[-1][axis])])
+    places = [wire.place for wire in sorted(ends, key=lambda wire: wire.points[-1][axis])]
+    return in_order(places) and (around or not _reversed(places))
+
+
+def _reversed(places: Sequence[str]) -> bool:
+    """Return whether values do not come in the order in which a block reads them, where each may come several times."""
+    numbers = [int(place) for place in places if place.isdecimal()]
+    return numbers != sorted(numbers)
 
 
 def _comes_from(wire: WirePath) -> tuple[int, int]:
