@@ -74,11 +74,8 @@ class Interpolation(Block):
         words = " × ".join(map(number, several))
         fact = f"to {words}" if self.size is not None else f"scale {words}"
         larger = self.size is None and all(one > 1 for one in several)
-        mode: str = self.mode  # type: ignore[attr-defined]  # each class has its modes
-        operation: tuple[str, ...] = (f"upsample {words}", "upsample") if larger else (f"resize {fact}", "resize")
-        if mode != "nearest":
-            operation = (f"{operation[0]}, {mode}", *operation)
-        return Look("Interpolation", (fact, mode), "merge", operation=operation)
+        operation = (f"upsample {words}", "upsample") if larger else (f"resize {fact}", "resize")
+        return Look("Interpolation", (fact, self.mode), "merge", operation=operation)  # type: ignore[attr-defined]  # each class has its modes
 
 
 def scaled(length: Any, factor: float) -> Any:
