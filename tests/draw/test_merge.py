@@ -177,7 +177,7 @@ def test_what_is_usual_is_told_beside_what_is_not() -> None:
     """A dilation of 1 among those of 2 and 4."""
     looks = [Look("Convolution", ("8 → 8", *said), unsaid=("dilation 1",)) for said in ((), ("dilation 2",), ("dilation 4",))]
     assert [look.facts for look in completed(looks)] == [("8 → 8", f"dilation {n}") for n in (1, 2, 4)]
-    assert all_values(looks[1:]) == ("8 → 8", "dilation 2, 4")
+    assert all_values(looks[1:], one_each(2)) == ("8 → 8", "dilation 2, 4")
     assert completed(looks[:1]) == looks[:1]
     assert listed(["θ = 10\u00a0000", "θ = 160\u00a0000"]) == "θ = 10\u00a0000, 160\u00a0000"
 
@@ -185,9 +185,10 @@ def test_what_is_usual_is_told_beside_what_is_not() -> None:
 def test_what_the_last_pass_says_is_that_of_its_kind() -> None:
     """Which may be one that comes before others."""
     looks = [Look("Map", said) for said in (("8 → 8", "bias"), ("8 → 8",), ("8 → 8", "tied", "scaled"), ("8 → 8", "frozen"))]
-    assert all_values(looks) == ("8 → 8", "bias in the first", "frozen in the last")
-    assert all_values(looks, end=2) == ("8 → 8", "bias in the first", "tied in the last", "scaled in the last")
-    assert all_values(looks, end=0) == ("8 → 8", "bias in the first and the last")
+    assert all_values(looks, one_each(4)) == ("8 → 8", "bias in the first", "frozen in the last")
+    third = ("8 → 8", "bias in the first", "tied in the last", "scaled in the last")
+    assert all_values(looks, [(0,), (1,), (2, 4), (3,)]) == third
+    assert all_values(looks, [(0, 4), (1,), (2,), (3,)]) == ("8 → 8", "bias in the first and the last")
 
 
 def test_kinds_of_the_same_nodes_share_a_frame() -> None:
@@ -225,7 +226,7 @@ def test_passes_that_have_a_part_that_others_lack_are_told_in_rows() -> None:
 def test_what_differs_in_words_is_no_series() -> None:
     """All that there is, or how many kinds, in the place of what differs."""
     looks = [Look("Block", (f"conv {n} × {n}", said)) for n, said in ((3, "ReLU"), (5, "GELU"), (7, "GELU"), (9, "ReLU"))]
-    assert all_values(looks) == ("conv 3 × 3 … conv 9 × 9", "ReLU or GELU")
+    assert all_values(looks, one_each(4)) == ("conv 3 × 3 … conv 9 × 9", "ReLU or GELU")
     assert in_patterns([Look("", look.facts[1:]) for look in looks]) == ((), {})
 
 
