@@ -678,7 +678,7 @@ def top_k(draft: Draft) -> None:
     chosen = draft.add({"type": "top_k", "k": "3", "axis": "last", "in": before})
     wide = draft.add({"type": "linear", "out": "width"})
     draft.add({"type": "embedding", "vocab": "width", "dim": "width", "in": f"{chosen}.indices"})
-    where = draft.add({"type": "mean", "axis": "3"})
+    where = draft.add({"type": "mean", "axis": "-2"})
     draft.add({"type": "add", "in": [wide, where]})
 
 
