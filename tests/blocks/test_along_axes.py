@@ -93,7 +93,8 @@ def test_a_block_along_an_axis_is_its_formula(node: str, dtypes: tuple[str, ...]
             for shape in SHAPES:
                 if sizes == "numbers" and len(set(shape)) < 3 and axis != "last":
                     continue  # an axis is then called by its length, which another one has too
-                called = axis if sizes == "names" or axis == "last" else str(shape[dim])
+                by_length = str(shape[dim] if shape[dim] >= len(shape) else dim - len(shape))  # a place from the left is refused
+                called = axis if sizes == "names" or axis == "last" else by_length
                 lengths = "batch, time, wide" if sizes == "names" else ", ".join(map(str, shape))
                 written = node.format(axis=called)
                 if written not in made or sizes == "numbers":
