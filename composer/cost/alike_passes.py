@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from composer.cost.summary import Rows, SummaryRow
@@ -22,35 +22,34 @@ def alike(passes: Sequence[Rows], *, shared: bool) -> list[tuple[list[int], Rows
         passes: The rows of each pass, none equal to another.
         shared: Whether they have one set of weights, which counts once.
     """
-    groups: list[list[int]] = []
+    groups: dict[Hashable, list[int]] = {}
     for index, rows in enumerate(passes):
-        near = (group for group in groups if _merged([passes[group[0]], rows], shared) is not None)
-        group = next(near, None)
-        if group is None:
-            groups.append([index])
-        else:
-            group.append(index)
+        groups.setdefault(_without_numbers(rows), []).append(index)
     found = []
-    for group in groups:
+    for group in groups.values():
         together = _merged([passes[index] for index in group], shared)
         found += [([index], passes[index]) for index in group] if together is None else [(group, together)]
     return sorted(found, key=lambda pair: pair[0])
 
 
+def _without_numbers(rows: Rows) -> Hashable:
+    """Return all that rows say but for numbers, which those of alike passes have in common."""
+    return tuple((_plain(row), _without_numbers(row.children)) for row in rows)
+
+
+def _plain(row: SummaryRow) -> SummaryRow:
+    return replace(row, detail=NUMBER.sub("#", row.detail), total=0, children=())
+
+
 def _merged(several: Sequence[Rows], shared: bool) -> Rows | None:
-    """Return the rows of several passes as those of one, with their numbers listed; None where they differ in anything else."""
-    if len({len(rows) for rows in several}) > 1:
-        return None
-    found = [_row([rows[place] for rows in several], shared) for place in range(len(several[0]))]
+    """Return the rows of several passes that differ by numbers alone as those of one, with these listed; None for too many."""
+    found = [_row(alike_rows, shared) for alike_rows in zip(*several, strict=True)]
     known = tuple(row for row in found if row is not None)
     return known if len(known) == len(found) else None
 
 
 def _row(several: Sequence[SummaryRow], shared: bool) -> SummaryRow | None:
     first = several[0]
-    plain = {replace(row, detail=NUMBER.sub("#", row.detail), total=0, children=()) for row in several}
-    if len(plain) > 1:
-        return None
     children, detail = _merged([row.children for row in several], shared), _detail([row.detail for row in several])
     if children is None or detail is None:
         return None

@@ -154,7 +154,7 @@ def nested(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]] = 
     only: Brief | None = None
     if len(inner) == 1 and all(sum(one.weight == MAIN for one in own) == 1 for own in every):
         (only,) = inner.values()
-        if only.times > 1 or any(behind_skip(flow) is not None for flow in flows):
+        if only.times > 1 or REPEAT.match(title) or any(behind_skip(flow) is not None for flow in flows):
             only = None
         elif only.forms[-1].split()[0].lower() in title.lower().split():
             return with_activation(only, every)
@@ -170,7 +170,7 @@ def nested(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]] = 
         named = len(told) > (REPEAT.match(title) is None) and all(TIMES.sub("", said) in blocks for said in told)
         if (named or any(map(str.isdigit, "".join(told)))) and not told[-1].startswith(MORE) and computes(flows):
             found.append(f"{title} ({' · '.join(told).replace(' · ', ', ')})")
-    return tuple(dict.fromkeys((*found, *(only.forms if only and REPEAT.match(title) is None else ()), title)))
+    return tuple(dict.fromkeys((*found, *(only.forms if only else ()), title)))
 
 
 def in_kinds(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> tuple[str, ...] | None:
@@ -498,7 +498,7 @@ def with_repeats(flow: Flow, by_path: Mapping[str, Brief]) -> dict[str, Brief]:
             continue
         only = [path for path in own if found[path].weight == MAIN] if len(own) > 1 else own
         rest = [path for path in own if path not in only]
-        alike = len(group.flows) == 1 and group.count.isdigit()
+        alike = len(group.flows) == 1 and group.count.isdigit() and parallel_part(group.flows[0]) is None
         if len(only) == 1 and alike and all(found[path].weight <= BETWEEN for path in rest):
             found |= {path: replace(found[path], times=int(group.count), turn=group.about.path) for path in own}
         else:
@@ -548,7 +548,7 @@ def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:
     if part is None:
         return by_path
     own = [[path for path in branch if path in by_path and worth_telling(by_path[path])] for branch in part.branches]
-    if not all(own):
+    if not all(own) or any(by_path[path].times > 1 for branch in own for path in branch):
         return by_path
     forms = [[by_path[path].forms for path in branch] for branch in own]
     around = shortcut_of(forms) if part.sign == "+" and part.forked else None

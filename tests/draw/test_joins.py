@@ -193,7 +193,7 @@ def test_small_box_is_as_high_as_the_names_that_it_reads() -> None:
 WIDENING = """recipe: widening
 inputs: {signal: "float[batch, 8]"}
 graph:
-  stages: {repeat: 5, each: {width: [8, 16, 24, 32, 40]}, graph: {fc: {type: linear, out: width}, act: relu}}
+  stages: {repeat: 6, each: {width: [8, 16, 24, 32, 40, 48]}, graph: {fc: {type: linear, out: width}, act: relu}}
   side: {type: linear, out: 4, in: "stages(0)"}
   last: {type: linear, out: 4, in: stages}
   all: {type: concat, in: [side, last]}

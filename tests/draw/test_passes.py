@@ -14,6 +14,7 @@ from composer.draw.edges import DiagramSource, FrameInput, NodeOutput
 from composer.draw.passes import PASSES
 from composer.draw.passes.heads import group_led_out, split_aside
 from composer.draw.passes.irregular import group_irregular_subgraphs
+from composer.draw.passes.ladder import Ladder, Rung
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.side_inputs import SideInputs
@@ -26,6 +27,10 @@ from tests.draw.notation import flow, shown
 def said(result: object) -> str:
     """Return what a pass gives, in a line."""
     match result:
+        case Ladder():
+            return " / ".join([shown(result.trunk), *map(said, result.rungs), *map(shown, result.meetings)])
+        case Rung():
+            return f"{' '.join(result.line)}({result.tap})"
         case Flow():
             return shown(result)
         case list() | tuple():

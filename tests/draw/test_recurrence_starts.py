@@ -188,3 +188,12 @@ def test_a_stream_that_is_carried_stays_outside() -> None:
     scene = composer.load(TRACKS).draw().scene
     (frame,) = scene.frames
     assert box(scene, "second").frame == "" and box(scene, "second").area.top > frame.area.bottom
+
+
+def test_detail_of_what_reads_its_own_second_output_has_an_input_for_it() -> None:
+    """And no name beside that, as if the value of the step before were another one."""
+    figure = composer.load(next(path for path in PAPERS if path.stem == "tacotron2")).draw()
+    (detail,) = figure.scene.details
+    assert detail.about.path == "decoder.attend"
+    assert "previous step" not in {text.text for text in detail.texts}
+    assert figure.svg().count('data-b="decoder.attend.so_far"') == 2

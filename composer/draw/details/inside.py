@@ -9,7 +9,7 @@ from blocks.core import Look, spoken
 from composer.draw.about import About
 from composer.draw.build.value_sources import by_input_name, stream_of
 from composer.draw.diagram import Flow, Group, Leaf, Titles
-from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, NodeOutput, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, InnerOutput, ModelInput, NodeOutput, Origin
 from composer.draw.paths import input_path, lies_in
 from composer.draw.wording import shape
 from composer.graph.anatomy import wires_of
@@ -70,7 +70,10 @@ def group_inside(group: Group, outer: Sequence[DiagramEdge], node: TypedGroup) -
     stream = stream_of(node.graph)
     ports: dict[Origin, str] = {FrameInput(path): stream} if stream else {}
     for edge in (edge for edge in outer if edge.port):
-        ports.setdefault(edge.source.origin, edge.port)
+        origin = edge.source.origin
+        if isinstance(origin, InnerOutput) and origin.path == path:  # its own output, of the step before
+            origin = origin.made
+        ports.setdefault(origin, edge.port)
     read_inside = {f"{path}.{ref.node}" for one in node.graph.nodes for wire in wires_of(one) for ref in wire.refs}
     if any(origin.path in read_inside for origin in ports):  # in this step and in the next one: these cannot be told apart
         return None

@@ -75,7 +75,7 @@ def split_ladder(flow: Flow) -> Ladder | None:
     ways that join in it, levels that are most alike, and the shortest trunk. None for any other form.
 
     Before: a(x) b(a) c(b) p(a) q(b) r(c) m(p q r) n(m)
-    After:  a(x) b(a) c(b) / p(a) / q(b) / r(c) / m n(m)
+    After:  a(x) b(a) c(b) / p(a) / q(b) / r(c) / m(p q r) n(m)
     """
     reads, readers = wires_between(flow)
     if len(reads) > MAX_BLOCKS or not any(len(edges) >= MIN_LEVELS for edges in reads.values()):
