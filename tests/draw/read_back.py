@@ -1214,8 +1214,9 @@ def out_of_order(line: str, passes: list[Truth]) -> Iterator[str]:
         told = numbers(first)
         if last and not passes[-1].has(*numbers(last)):
             yield f"the last pass has not {last}"
-        in_each = len(told) == len(passes) or last
-        wrong = [said for said, one in zip(told, passes, strict=False) if not one.has(said)]
+        in_each = len(passes) % len(told) == 0 or last  # of a repeat in another one, all of the inner one each time
+        every = told if last else told * (len(passes) // len(told))
+        wrong = [said for said, one in zip(every, passes, strict=False) if not one.has(said)]
         if len({*told}) < len(told) and (not in_each or wrong):
             yield f"{first} is not so in each pass"
 
