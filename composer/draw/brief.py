@@ -183,14 +183,20 @@ def in_kinds(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]])
     for words in ever_shorter(flows):
         if len(in_all(with_series(words, passes), passes)) <= max(map(len, words)) or in_chain(words, passes, flows):
             return None
-        kinds: dict[tuple[str, ...], list[int]] = {}
-        for said, own in zip(words, passes, strict=True):
-            kinds.setdefault(said, []).extend(own)
+        kinds = by_words(words, passes)
         told = [f"{share}: {', '.join(said)}" for share, said in zip(shares_of([*kinds.values()]), kinds, strict=True)]
         form = f"{title} ({'; '.join(told)})".replace(" · ", ", ")
         if len(form) <= ROOMS[0] and () not in kinds:
             return (form,)
     return ()
+
+
+def by_words(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> dict[tuple[str, ...], list[int]]:
+    """Return what kinds of passes say, each once, with all passes that say it."""
+    kinds: dict[tuple[str, ...], list[int]] = {}
+    for said, own in zip(words, passes, strict=False):  # there may be no words
+        kinds.setdefault(said, []).extend(own)
+    return kinds
 
 
 def with_activation(one: Brief, every: Sequence[Sequence[Brief]]) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ def exchanges(flow: Flow) -> bool:
     """
     read = _read_by_items(flow)
     ends = {*read} - {one for sources in read.values() for one in sources}
-    behind = {end: _ancestors(end, read) for end in ends if read[end]}
+    behind = {end: reached(end, read) for end in ends if read[end]}
     for one, other in combinations(behind, 2):
         shared = behind[one] & behind[other]
         if len(shared - {source for item in shared for source in read[item]}) > 1:
@@ -126,12 +126,12 @@ def _read_by_items(flow: Flow) -> dict[str, set[str]]:
     return found
 
 
-def _ancestors(item: str, read: Mapping[str, Collection[str]]) -> set[str]:
-    """Return all that an item of a flow is made of, given what each reads."""
+def reached(start: str, links: Mapping[str, Collection[str]]) -> set[str]:
+    """Return all that is reached from one item of a flow by links, such as what it is made of by what each reads."""
     found: set[str] = set()
-    waiting = [item]
+    waiting = [start]
     while waiting:
-        new = [one for one in read[waiting.pop()] if one not in found]
+        new = [one for one in links[waiting.pop()] if one not in found]
         found.update(new)
         waiting += new
     return found

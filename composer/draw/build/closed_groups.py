@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 
 from composer.draw.build.parameter_counts import SHARED_WITH
@@ -129,15 +129,21 @@ def lone_repeats(root: TypedGraph) -> frozenset[str]:
     return frozenset(path for path, most in passes.items() if most == 1)
 
 
-def stands_elsewhere(root: TypedGraph, node: TypedNode, path: str) -> bool:
+def places_of_blocks(root: TypedGraph) -> dict[str, set[str]]:
+    """Return where each block of the recipe stands in the model, by paths without passes."""
+    found: dict[str, set[str]] = {}
+    for one in walk(root, each_graph_once):
+        if isinstance(one.node, TypedGroup) and one.node.node.part is not None:
+            found.setdefault(one.node.node.part.kind, set()).add(plain(one.path))
+    return found
+
+
+def stands_elsewhere(node: TypedNode, path: str, places: Mapping[str, set[str]]) -> bool:
     """Return whether a block of the recipe, given its path without passes, stands at another path of the model too, where boxes
     call it by its name.
     """
-    if not isinstance(node, TypedGroup) or node.node.part is None:
-        return False
-    kind = node.node.part.kind
-    parts = ((one.node.node.part, one.path) for one in walk(root, each_graph_once) if isinstance(one.node, TypedGroup))
-    return any(part is not None and part.kind == kind and plain(place) != path for part, place in parts)
+    part = node.node.part if isinstance(node, TypedGroup) else None
+    return part is not None and bool(places[part.kind] - {path})
 
 
 def _is_layers(node: TypedNode, inside: Inside[TypedGraph, bool, bool]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import cache
 from itertools import groupby
 from typing import assert_never
 
@@ -24,6 +25,7 @@ from composer.draw.build.closed_groups import (
     lone_box,
     lone_repeats,
     new_shape,
+    places_of_blocks,
     stands_elsewhere,
     told_once,
 )
@@ -116,6 +118,8 @@ class DiagramBuilder:
         """Paths of repeats that are all there is in a group which is to be opened."""
         self.lone = lone_repeats(self.program.root)
         """Paths of repeats in groups that have one pass, so that they repeat nothing."""
+        self.places = cache(lambda: places_of_blocks(self.program.root))
+        """Where each block of the recipe stands, looked up once for all copies of this where it is asked for."""
 
     def model(self) -> Flow:
         """Return the whole model."""
@@ -368,7 +372,7 @@ class DiagramBuilder:
         closed = (self.depth.level == "overview" or folded) and not (self.depth.shows(path) or path in self.opened)
         lone = [graph.nodes[0] for graph in node.passes if len(graph.nodes) == 1]
         told = closed and (self.shut or not self.apart.isdisjoint(self.around))  # by another box, in few words
-        named = {one.name for one in lone if told and stands_elsewhere(self.program.root, one, f"{plain(path)}.{one.name}")}
+        named = {one.name for one in lone if told and stands_elsewhere(one, f"{plain(path)}.{one.name}", self.places())}
         self.alone |= {f"{path}.{one.name}" for one in lone if one.name not in named}
         self.mixed |= repeats.mixed(node, kinds, path)
         looped = path in self.handed_on and repeats.carries_several(node)

@@ -10,6 +10,7 @@ from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.heads import output_leaf
 from composer.draw.passes.pyramid import wires_between
 from composer.draw.paths import belongs, is_output
+from composer.draw.structure import reached
 
 MIN_LEVELS = 3
 """Values of the trunk from which on its readers are levels of a ladder."""
@@ -80,7 +81,8 @@ def split_ladder(flow: Flow) -> Ladder | None:
     reads, readers = wires_between(flow)
     if len(reads) > MAX_BLOCKS or not any(len(edges) >= MIN_LEVELS for edges in reads.values()):
         return None
-    trunks = dict.fromkeys(frozenset(_ancestors(path, reads)) for path in reads if not is_output(path))
+    sources = {path: [edge.source.path for edge in edges] for path, edges in reads.items()}
+    trunks = dict.fromkeys(frozenset({path, *reached(path, sources)}) for path in reads if not is_output(path))
     found = [ladder for trunk in trunks if (ladder := _Parts(flow, trunk, reads, readers).ladder()) is not None]
     return max(found, key=_fitness, default=None)
 
@@ -89,17 +91,6 @@ def _fitness(ladder: Ladder) -> tuple[int, ...]:
     """Return how well a form fits, the first number most."""
     lengths = {len(rung.line) for rung in ladder.rungs}
     return len(ladder.rungs), len(ladder.trunk.items) - len(ladder.trunk.edges), -len(lengths), -len(ladder.trunk.items)
-
-
-def _ancestors(path: str, reads: Mapping[str, Sequence[DiagramEdge]]) -> set[str]:
-    """Return a block and all that it depends on."""
-    found, waiting = set[str](), [path]
-    while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting += [edge.source.path for edge in reads[one]]
-    return found
 
 
 class _Parts:
@@ -115,7 +106,7 @@ class _Parts:
         self.flow, self.trunk, self.reads, self.readers = flow, trunk, reads, readers
         self.taps = [path for path in reads if path in trunk and any(one not in trunk for one in readers[path])]
         self.meetings = [path for path in reads if path not in trunk and len(reads[path]) >= MIN_LEVELS]
-        self.above = [_above(path, readers) for path in self.meetings]
+        self.above = [{path, *reached(path, readers)} for path in self.meetings]
         self.beside = {*reads} - {*trunk}.union(*self.above)
 
     def ladder(self) -> Ladder | None:
@@ -269,14 +260,3 @@ def _columns(rung: Rung, sources: Collection[str], join: int = 0) -> tuple[int, 
     if at > join or (rung.drop and at < join):
         return None
     return tuple(place if place <= at or at == join else place + join - at for place in range(len(rung.line)))
-
-
-def _above(path: str, readers: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return a block and all that depends on it."""
-    found, waiting = set[str](), [path]
-    while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting += readers[one]
-    return found

@@ -15,6 +15,7 @@ from composer.draw.brief import (
     MORE,
     beside_sentence,
     by_first_pass,
+    by_words,
     computes,
     cut,
     ever_shorter,
@@ -195,9 +196,7 @@ def told_alike(boxes: Sequence[Leaf]) -> list[Leaf]:
 
 def rows_of(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> list[Row]:
     """Return a row for all passes that say the same; nothing for one kind, for too many, and where one says nothing."""
-    kinds: dict[tuple[str, ...], list[int]] = {}
-    for said, own in zip(words, passes, strict=False):
-        kinds.setdefault(said, []).extend(own)
+    kinds = by_words(words, passes)
     shares = shares_of([*kinds.values()])
     told = zip(shares, kinds.items(), strict=True)
     rows = [Row(f"{share}: {' · '.join(said)}", Look(""), len(own)) for share, (said, own) in told]
