@@ -52,11 +52,10 @@ graph: {y: {type: rearrange, pattern: "b t (h d) -> b h t d", lengths: {h: 3}, i
             raise BlockError(f"the pattern splits no axis into `{strange}`", field="lengths")
         needed = sum(len(group) - 1 for group in left if not self.lengths.keys() & set(group))
         if len(self.sizes) != needed:
-            open_ = [name for group in left if len(group) > 1 and not self.lengths.keys() & set(group) for name in group[:-1]]
             raise BlockError(
                 f"`sizes` needs an entry for each new axis of the pattern: {needed}, not {len(self.sizes)}",
                 field="sizes",
-                hint=f"lengths: {{{', '.join(f'{name}: …' for name in open_)}}}" if open_ and not self.sizes else "",
+                hint="" if self.sizes else self._lengths_hint(axes),
             )
         for group, axis, new in zip(left, axes, splits(left, self.sizes, self.lengths), strict=True):
             if len(new) != len(group) * (len(group) > 1) or new.count(None) > 1:
@@ -68,6 +67,20 @@ graph: {y: {type: rearrange, pattern: "b t (h d) -> b h t d", lengths: {h: 3}, i
                 field = "lengths" if self.lengths.keys() & set(group) else "sizes"
                 message = f"{axis.size} is not {'a multiple of ' * (None in new)}{known}, for `{' '.join(group)}`"
                 raise BlockError(message, field=field, code="indivisible")
+
+    def _lengths_hint(self, axes: Sequence[Any]) -> str:
+        """Return how the axes get lengths that are split without any, and what to do where nobody knows one."""
+        cut = [
+            (group, axis)
+            for group, axis in zip(sides(self.pattern)[0], axes, strict=True)
+            if len(group) > 1 and not self.lengths.keys() & set(group)
+        ]
+        lengths = ", ".join(f"{name}: …" for group, _ in cut for name in group[:-1])
+        if all(isinstance(axis.size, int) for _, axis in cut):
+            return f"lengths: {{{lengths}}}"
+        return (
+            f"lengths: {{{lengths}}}, or do not merge these axes: a `scan` along one of them applies a graph to each of its steps"
+        )
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         left, right = sides(self.pattern)

@@ -103,6 +103,7 @@ OTHER_FIELDS = {
     "activation": ("out", "make it a node of its own behind this one, such as `{type: relu}`"),
     "batch_first": ("", "leave it out: the batch is the first axis"),
     "inplace": ("", "leave it out"),
+    "proj_size": ("hidden", "make the projection a `linear` behind it; where each step reads it, write the cell in a `scan`"),
     "return_sequences": ("", "leave it out: of all steps, `{type: select, axis: time, index: -1}` takes the last"),
     **dict.fromkeys(INPUT_WIDTHS.split(), ("", INFERRED)),
 }
@@ -122,9 +123,24 @@ FORMS = {
         "instance_norm instance_norm1d instance_norm2d instance_normalization",
     "a `conv2d` with as many `groups` as channels, and one with `kernel_size: 1`": "separable_conv2d depthwise_separable_conv2d",
     "a group: nodes below `graph:`, each of which reads the one above": "sequential module_list",
+    "a `residual` around `attention` and one around `ffn`, as in the recipe `bert`": "transformer_encoder_layer encoder_layer",
+    "a `residual` each around `attention`, `cross_attention` and `ffn`, as in the recipe `t5`":
+        "transformer_decoder_layer decoder_layer",
+    "an `embedding`, and `{type: mean, axis: …}` along the axis of the ids, or `sum`": "embedding_bag",
+    "{compute: 'max(x, 0) + slope * min(x, 0)'}, with a node `slope: {type: parameter, shape: [1]}`": "prelu parametric_relu",
+    "an `l2norm` of each, and an `einsum` of the two": "cosine_similarity",
+    "an `einsum` of the inputs and a node `{type: parameter, shape: […]}`": "bilinear",
+    "{type: rearrange, pattern: b c (h i) (w j) -> b (h w) (c i j), lengths: {i: …, j: …}}, for patches that do not overlap":
+        "unfold im2col extract_patches",
+    "a `scan` along `time` whose graph is one step, with what it carries": "recurrent rnn_base custom_rnn",
     "the block itself, which keeps the axes in front, or a `scan` along `time`": "time_distributed",
 }  # fmt: skip
 """What is written in place of blocks that have another form here, with what these are called."""
+NORMED_WEIGHTS = (
+    "no block divides its weights by a norm; leave it out, and let `norm` or the optimizer's `weight_decay` keep them small"
+)
+NOT_HERE = dict.fromkeys(("weightnorm", "spectralnorm", "weightnormalization", "spectralnormalization"), NORMED_WEIGHTS)
+"""What is said of blocks in place of which there is nothing here."""
 OTHER_FUNCTIONS = {
     "pow": "a ** b", "power": "a ** b", "square": "x ** 2", "reciprocal": "1 / x", "maximum": "max(a, b)", "minimum": "min(a, b)",
     "clip": "clamp(x, low, high)", "log2": "log(x) / log(2)", "log10": "log(x) / log(10)", "exp2": "2 ** x", "fabs": "abs(x)",
@@ -135,7 +151,7 @@ OTHER_FUNCTIONS = {
     "log_sigmoid": "logsigmoid(x)",
 }  # fmt: skip
 """The formulas of functions and activations that have no name here."""
-MODULES = re.compile(r"^(torch\.)?(nn\.functional|nn|F)\.|^(tf\.)?keras\.layers\.")
+MODULES = re.compile(r"^(torch\.)?(nn\.functional|nn\.utils|nn|F)\.|^(tf\.)?keras\.layers\.")
 LOG_SOFTMAX = "subtract a node `{type: logsumexp, axis: last}`; a loss of `type: cross_entropy` takes the scores themselves"
 OF_IMAGES = {
     "pool": f"{IMAGE_MEAN} gives one number for each channel of an image, and `mean_pool2d` a smaller image",
@@ -180,8 +196,10 @@ def block_form(name: str) -> str:
     if word == "logsoftmax":
         return LOG_SOFTMAX
     if word in _FUNCTIONS:
-        return f"write it as a formula of what it reads: {{compute: {_FUNCTIONS[word]}}}"
-    return f"write {OTHER_BLOCKS[word]}" if word in OTHER_BLOCKS else ""
+        formula = _FUNCTIONS[word]
+        quoted = f'"{formula}"' if "," in formula else formula  # in braces, a comma would end it
+        return f"write it as a formula of what it reads: {{compute: {quoted}}}"
+    return f"write {OTHER_BLOCKS[word]}" if word in OTHER_BLOCKS else NOT_HERE.get(word, "")
 
 
 def function_form(name: str, known: Collection[str]) -> str:

@@ -3,12 +3,15 @@
 import random
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+import torch
+from torch import nn
 
+import composer
 from blocks.core import fields, standard
-from composer.language.other_names import ELSEWHERE, OTHER_BLOCKS, OTHER_FUNCTIONS, OTHER_NAMES, plain
+from composer.language.other_names import ELSEWHERE, NOT_HERE, OTHER_BLOCKS, OTHER_FUNCTIONS, OTHER_NAMES, block_form, plain
 from composer.language.recipe.keys import keys_of
 from composer.language.suggestions import suggest
 
@@ -95,5 +98,44 @@ def test_what_others_call_otherwise_is_there_under_its_own_name() -> None:
     library, keys = standard(), {*keys_of("node"), *keys_of("choice")}
     known = {*library, *keys, *(field for kind in library for field in fields(library[kind]))}
     assert {here for here in ELSEWHERE if here not in known} == set()
-    assert {*map(plain, library)} & {*OTHER_BLOCKS, *map(plain, OTHER_FUNCTIONS)} == set()
-    assert {*OTHER_NAMES} & {*OTHER_BLOCKS, *map(plain, OTHER_FUNCTIONS)} == set()
+    assert {*map(plain, library)} & {*OTHER_BLOCKS, *NOT_HERE, *map(plain, OTHER_FUNCTIONS)} == set()
+    assert {*OTHER_NAMES} & {*OTHER_BLOCKS, *NOT_HERE, *map(plain, OTHER_FUNCTIONS)} == set()
+
+
+IN_PLACE_OF: list[tuple[str, str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]]] = [
+    (
+        "prelu",
+        "slope: {type: parameter, shape: [1]}, y: {compute: 'max(x, 0) + slope * min(x, 0)'}",
+        lambda x, slope: nn.functional.prelu(x, slope),
+    ),
+    (
+        "unfold",
+        'y: {type: rearrange, pattern: "b c (h i) (w j) -> b (h w) (c i j)", lengths: {i: 2, j: 3}, in: x}',
+        lambda x, _: nn.functional.unfold(x, (2, 3), stride=(2, 3)).mT,
+    ),
+    (
+        "pixel_shuffle",
+        'y: {type: rearrange, pattern: "b (c i j) h w -> b c (h i) (w j)", lengths: {i: 2, j: 2}, in: x}',
+        lambda x, _: nn.functional.pixel_shuffle(x, 2),
+    ),
+    ("instance_norm2d", "y: {type: groupnorm2d, groups: 4, in: x}", lambda x, _: nn.functional.instance_norm(x)),
+]
+
+
+@pytest.mark.parametrize(("name", "graph", "theirs"), IN_PLACE_OF, ids=[one[0] for one in IN_PLACE_OF])
+def test_what_is_written_in_place_of_a_block_is_that_block(
+    name: str, graph: str, theirs: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+) -> None:
+    """Against torch's own, and as the error says."""
+    said = block_form(name)
+    used = re.findall(r"max\(x, 0\) \+ slope \* min\(x, 0\)|pattern: [^,}]+|groupnorm2d", said)
+    assert used and all(one.replace("pattern: ", "") in graph for one in used[:1])
+    model = composer.load(f"recipe: r\ninputs: {{x: 'float[batch, 4, 6, 6]'}}\ngraph: {{{graph}}}\n").compile(seed=0)
+    x = torch.randn(2, 4, 6, 6, generator=torch.Generator().manual_seed(0))
+    slope = next(model.parameters(), torch.zeros(1)).detach()
+    torch.testing.assert_close(model(x)[0], theirs(x, slope if name == "prelu" else torch.zeros(1)), rtol=1e-4, atol=1e-5)
+
+
+def test_what_nothing_takes_the_place_of_is_said_too() -> None:
+    """Such weights are no part of a recipe."""
+    assert "no block divides" in block_form("SpectralNorm") and "no block divides" in block_form("nn.utils.weight_norm")

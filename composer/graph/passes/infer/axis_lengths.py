@@ -127,8 +127,9 @@ def defined_axis_lengths(node: GroupNode, given: InputTypes, here: Surroundings)
             message = wrong.message if isinstance(wrong, Mismatch) else f"needs {wrong}, which is not known here"
             what = f"port {port.port} of {node.part.kind if node.part else node.name} {message}"
             hint, axis = (wrong.hint, wrong.axis) if isinstance(wrong, Mismatch) else ("", "")
-            if axis in fixed and axis not in ((node.part and node.part.declared) or {}):
-                hint = f"`{axis}` is a param of the recipe; an axis of any length needs another name"
+            if axis in fixed:
+                owner = node.part.kind if node.part and axis in (node.part.declared or {}) else "the recipe"
+                hint = f"`{axis}` is a param of {owner}; an axis of any length needs another name"
             here.at_port(node, port.port, "type-mismatch", what, hint, more=(Label(port.type.span, "declared here"),))
             fits = False
     return sizes if fits else None

@@ -27,7 +27,8 @@ def formula_text(expression: Expression, known: Mapping[str, Value], axes: Colle
         ExpressionError: for a part that is no number, and a condition that reads an axis.
     """
     if both := sorted(known.keys() & set(axes)):
-        _refuse(f"`{both[0]}` is an axis of this formula, and has a value here", expression.span, "call the axis by another name")
+        message = f"`{both[0]}` is an axis of this formula, and a param or the length of an axis here: {known[both[0]]}"
+        _refuse(message, expression.span, "call the axis of the formula by another name")
     constants = {name: value for name, value in CONSTANTS.items() if name not in axes}
     return _written(expression, {**constants, **known}, 0)
 

@@ -29,9 +29,15 @@ def passed_on(node: NodeBuilder, scope: Scope, span: Span, report: ErrorReport) 
     if count != 1:
         has_inputs = f"{count} inputs" if count else "no input"
         message = f"`{node.name}` is left out here and has {has_inputs}, so none can take its place"
-        report.error("dropped-node", scope.graph, span, message, hint=where_present(node, ()))
+        report.error("dropped-node", scope.graph, span, message, hint=_as_output(node, span) or where_present(node, ()))
         raise StopExpansion
     return next(edge for edge in edges if edge.source or edge.references)
+
+
+def _as_output(node: NodeBuilder, span: Span) -> str:
+    """Return what the graph returns in place of its last node, where nothing says so yet; empty for what is read elsewhere."""
+    unsaid = node.dropped and span == node.name_span
+    return f"say what the graph returns instead: `outputs: {{y: {node.name} if {node.when} else …}}`" if unsaid else ""
 
 
 def where_present(node: NodeBuilder, steps: Sequence[PathStep]) -> str:
