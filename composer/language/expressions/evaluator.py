@@ -40,6 +40,9 @@ ORDER: dict[str, Callable[[RealNumber, RealNumber], bool]] = {
     ">=": operator.ge,
 }
 
+NUMBER_TYPES = ("int", "float", "bool")
+"""What a param holds that has a number, or true or false."""
+
 
 def evaluate(expression: Expression, scope: Mapping[str, Value]) -> Value:
     """Return the value of an expression: integers and fractions are exact, and only the branch that is taken is evaluated.
@@ -111,7 +114,7 @@ def as_real(value: Value, span: Span) -> RealNumber:
     """Return a number, exact where it is."""
     if _is_real(value):
         return value
-    hint = "one item of it is `name(0)`, counted from 0" if _is_list(value) else ""
+    hint = "one item of it is `name(0)`, counted from 0" if _is_list(value) else _long_form(value)
     refuse("not-a-number", f"{describe_value(value)}, not a number", span, hint=hint)
 
 
@@ -190,8 +193,15 @@ def _item(step: PathStep, items: tuple[PlainValue | NoValue, ...], span: Span, s
 
 
 def one_item(expression: Expression, value: object) -> str:
-    """Return what to write where a list stands in place of one of its items."""
+    """Return what to write where a list stands in place of one of its items, or the name of a type in place of a number."""
+    if value in NUMBER_TYPES:
+        return _long_form(value)
     return f"write `{expression.text}(0)` for its first item" if isinstance(expression, RefPath) and _is_list(value) else ""
+
+
+def _long_form(value: object) -> str:
+    """Return how a param is written that has the name of a type in place of a value; empty for any other value."""
+    return f"a param without a default is long: `{{type: {value}, required: true}}`" if value in NUMBER_TYPES else ""
 
 
 def _is_list(value: object) -> bool:

@@ -49,7 +49,10 @@ class References:
     def _implied(self, edge: PendingEdge, home: GraphBuilder) -> tuple[Ref, ...]:
         if edge.source == "input":
             if not home.first_input and not home.failed:
-                self.report.error("no-input", home, edge.span, "there is nothing above this node to read", hint="write `in: …`")
+                hint = "write `in: …`"
+                if home.holder is not None and home.holder.part is not None:
+                    hint = f'`{home.holder.part.kind}` declares no inputs: inputs: {{x: "float[..., dim]"}}'
+                self.report.error("no-input", home, edge.span, "there is nothing above this node to read", hint=hint)
             return (self._handed(home, home.first_input),)
         if edge.source not in home.nodes:
             raise StopExpansion  # the node above has a mistake of its own, reported there
