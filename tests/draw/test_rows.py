@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path as FilePath
 
 import composer
-from composer.draw.export.polylines import parting, rounded
+from composer.draw.export.marks import Mark, MarkGroup, MarkShape, MoveTo, Path, Polygon
+from composer.draw.export.paint import paint_scene
+from composer.draw.export.polylines import crossings, parting, rounded
 from composer.draw.scene import Box, Scene, WirePath
 from tests.draw.read_back import from_the_left, loose, read
 
-PAPERS = Path(__file__).parent / "papers"
+PAPERS = FilePath(__file__).parent / "papers"
 
 
 @cache
@@ -163,3 +166,52 @@ def test_a_level_wire_that_parts_up_and_down_ends_in_its_dot() -> None:
     parted = parting([[(0, 0), (9, 0), (9, 9)], [(0, 0), (9, 0), (9, -9)], [(0, 5), (3, 5), (3, 9)]])
     assert parted == {(9, 0)}
     assert [type(step).__name__ for step in rounded([(0, 0), (9, 0), (9, 9)], parted).steps] == ["MoveTo", "LineBy", "LineBy"]
+
+
+def test_wires_that_cross_have_a_gap_and_wires_that_meet_have_none() -> None:
+    """Without a gap, a crossing looks like a joint whose dot was left out."""
+    level, upright, branch = [(0.0, 50.0), (100.0, 50.0)], [(40.0, 100.0), (40.0, 0.0)], [(70.0, 50.0), (70.0, 0.0)]
+    gaps = crossings([level, upright, branch], [(70.0, 50.0)])
+    assert gaps == ({50.0: [40.0]}, {})
+    assert crossings([level, upright, branch], [(70.0, 50.0)], broken=1) == ({}, {40.0: [50.0]})
+    assert crossings([level, upright], [(40.0, 50.0)]) == ({}, {}), "a dot stands where they meet"
+    for points in (level, level[::-1]):
+        names = [type(step).__name__ for step in rounded(points, gaps=gaps).steps]
+        assert names == ["MoveTo", "LineBy", "MoveTo", "LineBy"]
+    assert len(rounded(upright, gaps=gaps).steps) == 2
+
+
+def test_neighbors_that_one_wire_crosses_have_the_gaps_themselves() -> None:
+    """A wire with many short pieces would look like a dashed one, which only some passes have."""
+    level = [(0.0, 50.0), (100.0, 50.0)]
+    bundle = [[(x, 100.0), (x, 0.0)] for x in (40.0, 54.0, 68.0)]
+    assert crossings([level, *bundle], []) == ({}, {40.0: [50.0], 54.0: [50.0], 68.0: [50.0]})
+    second = [(0.0, 60.0), (100.0, 60.0)]
+    assert crossings([level, second, *bundle], []) == ({50.0: [40.0, 54.0, 68.0], 60.0: [40.0, 54.0, 68.0]}, {})
+
+
+def test_wires_with_gaps_begin_and_end_where_they_did() -> None:
+    """The figure of a model whose streams are exchanged has many crossings."""
+    drawn = paper("hrnet")
+    wires = [wire for scene in drawn.drawings for wire in scene.wires if wire.source and wire.arrow]
+    groups = [
+        mark for mark in flat_groups(paint_scene(drawn)) if mark.kind.startswith("edge") and len(mark.marks) == 2 and mark.data
+    ]
+    assert len(groups) == len(wires)
+    gaps = 0
+    for wire, group in zip(wires, groups, strict=True):
+        line, head = (mark.geometry for mark in group.marks if isinstance(mark, MarkShape))
+        assert isinstance(line, Path) and isinstance(head, Polygon)
+        first, *others = line.steps
+        assert first == MoveTo(round(wire.points[0][0], 1), round(wire.points[0][1], 1))
+        assert head.corners[0] == (round(wire.points[-1][0], 1), round(wire.points[-1][1], 1))
+        gaps += sum(isinstance(step, MoveTo) for step in others)
+    assert gaps >= 12
+
+
+def flat_groups(marks: Iterable[Mark]) -> Iterator[MarkGroup]:
+    """Yield all groups of marks in the order of painting."""
+    for mark in marks:
+        if isinstance(mark, MarkGroup):
+            yield mark
+            yield from flat_groups(mark.marks)

@@ -25,7 +25,7 @@ from composer.draw.export.marks import (
     TextLine,
     tenth,
 )
-from composer.draw.export.polylines import arrowhead, curve, move_to, parting, polyline, rounded, shortened
+from composer.draw.export.polylines import Gaps, arrowhead, crossings, curve, move_to, parting, polyline, rounded, shortened
 from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Point, Swatch, Text
 from composer.draw.paths import belongs
 from composer.draw.scene import (
@@ -97,7 +97,9 @@ class _Painter:
         """Yield what stands for the model."""
         yield from map(self.frame, scene.frames)
         sharp = parting(wire.points for wire in scene.wires)
-        yield from (self.wire(wire, sharp) for wire in scene.wires)
+        straight = (wire.points for wire in scene.wires if not wire.curved)
+        gaps = crossings(straight, [(dot.x, dot.y) for dot in scene.dots], broken=0 if scene.direction == "up" else 1)
+        yield from (self.wire(wire, sharp, gaps) for wire in scene.wires)
         yield from map(self.dot, scene.dots)
         yield from map(self.merge, scene.merges)
         yield from map(self.box, scene.boxes)
@@ -204,7 +206,7 @@ class _Painter:
 
     # -- wires
 
-    def wire(self, wire: WirePath, sharp: Collection[Point]) -> MarkGroup:
+    def wire(self, wire: WirePath, sharp: Collection[Point], gaps: Gaps) -> MarkGroup:
         color = Ink(wire_color(self.palette, wire.style))
         dash = (4.0, 3.0) if wire.style in DASHED else (2.0, 3.0) if wire.style in DOTTED else IN_SOME if wire.partial else ()
         fades = self.highlight and not (self.bright(wire.source) or self.bright(wire.target))
@@ -212,7 +214,7 @@ class _Painter:
         data = [("a", wire.source), ("b", wire.target)] if wire.source or wire.target else []
         data += [("port", wire.port)] if data and wire.port else []
         points = shortened(wire.points) if wire.arrow else wire.points
-        path = curve(points) if wire.curved else rounded(points, sharp)
+        path = curve(points) if wire.curved else rounded(points, sharp, gaps)
         marks = [MarkShape(path, None, self.stroke(color.color, WIDTHS[wire.style], dash))]
         marks += [MarkShape(arrowhead(wire.points), color)] if wire.arrow else []
         opacity = FADED if fades else IDLE if wire.style == "idle" else 1.0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise, starmap
-from math import hypot
+from math import hypot, inf
+from typing import Literal, TypeAlias
 
 from composer.draw.export.marks import CubicBy, LineBy, MoveTo, Path, Polygon, QuadraticBy, Step, tenth
 from composer.draw.geometry import Point
@@ -13,6 +15,15 @@ CORNER = 8.0
 """Radius of a wire's corner."""
 HEAD, HALF = 7.0, 3.4
 """Length and half the width of an arrowhead."""
+GAP = 3.5
+"""Half of what a wire leaves free where another one crosses it, so that crossing and meeting are told apart."""
+CLEAR = 6.0
+"""How far two wires go on behind the place where they cross, at least; where one ends or turns sooner, they meet."""
+NEIGHBORS = 24.0
+"""How far apart two wires are that another one crosses, at most, to be neighbors."""
+Gaps: TypeAlias = tuple[dict[float, list[float]], dict[float, list[float]]]
+"""Where level wires have gaps, from left to right for each height, and where upright ones have, downward for each place."""
+NO_GAPS: Gaps = {}, {}
 
 
 def polyline(points: Sequence[Point]) -> Path:
@@ -20,24 +31,78 @@ def polyline(points: Sequence[Point]) -> Path:
     return Path((move_to(points[0]), *starmap(line, pairwise(points))))
 
 
-def rounded(points: Sequence[Point], sharp: Collection[Point] = ()) -> Path:
-    """Return a line through points whose corners are round, but for those that are to be `sharp`."""
-    return Path(tuple(_rounded(points, sharp)))
+def rounded(points: Sequence[Point], sharp: Collection[Point] = (), gaps: Gaps = NO_GAPS) -> Path:
+    """Return a line through points whose corners are round, but for those that are to be `sharp`, and that has `gaps` where
+    others cross it.
+    """
+    return Path(tuple(_rounded(points, sharp, gaps)))
 
 
-def _rounded(points: Sequence[Point], sharp: Collection[Point]) -> Iterator[Step]:
+def _rounded(points: Sequence[Point], sharp: Collection[Point], gaps: Gaps) -> Iterator[Step]:
     yield move_to(points[0])
     at = points[0]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         if corner in sharp:
-            yield line(at, corner)
+            yield from _with_gaps(at, corner, gaps)
             at = corner
             continue
         a, b = _toward(corner, before), _toward(corner, after)
-        yield line(at, a)
+        yield from _with_gaps(at, a, gaps)
         yield QuadraticBy(between(a, corner), between(a, b))
         at = b
-    yield line(at, points[-1])
+    yield from _with_gaps(at, points[-1], gaps)
+
+
+def _with_gaps(start: Point, end: Point, gaps: Gaps) -> Iterator[MoveTo | LineBy]:
+    """Yield a straight piece, which stops before what crosses it and goes on behind."""
+    side = 0 if start[1] == end[1] else 1
+    line_at = start[1 - side]
+    low, high = sorted((start[side], end[side]))
+    places = (
+        [place for place in gaps[side].get(line_at, ()) if low + GAP <= place <= high - GAP] if line_at == end[1 - side] else []
+    )
+    way = 1 if end[side] >= start[side] else -1
+    at = start
+    for place in places[::way]:
+        before, behind = (_put(start, side, place + by * way) for by in (-GAP, GAP))
+        if way * (before[side] - at[side]) > 0:
+            yield line(at, before)
+        yield move_to(behind)
+        at = behind
+    yield line(at, end)
+
+
+def _put(point: Point, side: int, place: float) -> Point:
+    return (place, point[1]) if side == 0 else (point[0], place)
+
+
+def crossings(wires: Iterable[Sequence[Point]], joints: Sequence[Point], broken: Literal[0, 1] = 0) -> Gaps:
+    """Return where wires have gaps since others cross them, but for `joints`, where wires fork and meet.
+
+    These are level ones for `broken` 0, and upright ones for 1; but where one of them crosses several neighbors, between which
+    short pieces would look like dashes, the neighbors have the gaps.
+    """
+    pieces = {(one, other) for points in wires for one, other in pairwise(points)}
+    upright = sorted({(one[0], *sorted((one[1], other[1]))) for one, other in pieces if one[0] == other[0]})
+    level = {(one[1], *sorted((one[0], other[0]))) for one, other in pieces if one[1] == other[1]}
+    found: set[Point] = set()
+    for y, left, right in level:
+        among = upright[bisect_left(upright, (left + CLEAR,)) : bisect_right(upright, (right - CLEAR, inf))]
+        found |= {(x, y) for x, top, bottom in among if top + CLEAR <= y <= bottom - CLEAR}
+    found = {one for one in found if all(hypot(one[0] - x, one[1] - y) >= CLEAR for x, y in joints)}
+    near = [_with_neighbors(found, side) for side in (0, 1)]
+    gaps: Gaps = {}, {}
+    for point in sorted(found):
+        side = 1 - broken if point in near[broken] and point not in near[1 - broken] else broken
+        gaps[side].setdefault(point[1 - side], []).append(point[side])
+    return gaps
+
+
+def _with_neighbors(points: Iterable[Point], side: int) -> frozenset[Point]:
+    """Return those of points that have others near them on the same level line, for `side` 0, or upright one, for 1."""
+    ordered = sorted(points, key=lambda one: (one[1 - side], one[side]))
+    pairs = [(a, b) for a, b in pairwise(ordered) if a[1 - side] == b[1 - side] and b[side] - a[side] < NEIGHBORS]
+    return frozenset(one for pair in pairs for one in pair)
 
 
 def parting(wires: Iterable[Sequence[Point]]) -> frozenset[Point]:
