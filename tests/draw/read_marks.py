@@ -39,6 +39,7 @@ from tests.draw.read_back import (
     split_rows,
 )
 from tests.draw.read_passes import held
+from tests.draw.read_reductions import misreduced
 
 WINDOWS = re.compile(r"\bwindow (\d+(?:, \d+)*)")
 """How far masks reach."""
@@ -69,6 +70,7 @@ def unmarked(svg: str, picture: Picture, model: Model, typed: TypedProgram) -> I
     yield from miscolored_rows(picture, model)
     yield from in_other_passes(picture, model)
     yield from misdrawn(svg, picture, typed)
+    yield from misreduced(picture, typed)
 
 
 # -- wires
