@@ -162,3 +162,27 @@ def test_a_planted_fault_is_found(there: str, planted: str) -> None:
     svg = recipe.draw().svg()
     assert there in svg and not [*misreduced(read(svg), recipe.program)]
     assert [*misreduced(read(svg.replace(there, planted)), recipe.program)]
+
+
+PRIOR = """recipe: prior
+inputs:
+  x: "float[batch, 8]"
+  wanted: {{type: "float[batch, 8]", default: 0}}
+graph:
+  far: {{type: linear, out: 8, in: x}}
+  total: {{type: logsumexp, axis: last}}
+  surprise: {{compute: "wanted * (total - far)", axes: {{wanted: b a, total: b, far: b a}}}}
+  row: {{type: sum, axis: last}}
+  one: {{type: mean, axis: last}}
+outputs: {{far: far{more}}}
+losses:
+  policy: {{in: one}}
+"""
+
+
+@pytest.mark.parametrize(("more", "boxed"), [("", False), (", surprise: surprise", True)])
+def test_an_input_that_only_a_loss_needs_stands_beside_what_reads_it(more: str, boxed: bool) -> None:
+    """As the policy that AlphaZero is to imitate; one that an output depends on has a box."""
+    scene = checked(composer.load(PRIOR.format(more=more)))
+    assert ("wanted" in shown_in(scene)) is boxed
+    assert [one.text.text for one in scene.references if one.source == "wanted"] == ([] if boxed else ["wanted (optional input)"])
