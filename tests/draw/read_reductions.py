@@ -73,7 +73,7 @@ def hidden_below(node: TypedNode, graph: TypedGraph, prefix: str, shown: set[str
     """Return the reductions that lead to a node of a graph and are no boxes, the first one first."""
     refs = [ref for wire in wires_of(node.node) for ref in wire.refs]
     before = graph.by_name.get(refs[0].node) if len(refs) == 1 else None
-    if before is None or f"{prefix}{before.name}" in shown:
+    if before is None or any(f"{one}.".startswith(f"{prefix}{before.name}.") for one in shown):
         return []
     if isinstance(before, TypedGroup) and all(map(is_reduction, before.graph.nodes)):
         inner = [(one.part.kind, taken(one)) for one in before.graph.nodes if isinstance(one, TypedBlock)]
