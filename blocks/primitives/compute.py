@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import UNIT_BUFFER, Block, BlockView, Cost, Formula, InputAxes, Look, Sizes, Tensor, grouped
-from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, without_ones
+from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, ReadValue, without_ones
 from blocks.formulas.dtypes import TypedFormula, typed_formula
 from blocks.formulas.expressions import expression, reads_model_dtype
 from blocks.primitives.axes import changed
@@ -70,7 +70,8 @@ graph: {y: {compute: x * sigmoid(gate)}}
     def look(self, view: BlockView) -> Look:
         axes = dict(zip(self.formula.names, (frozenset(one.split()) for one in self.axes), strict=False))
         written = as_printed(with_outer_products(self.formula.text, axes))
-        numbers = tuple(f"{name} = {_number(number)}" for name, number in self.formula.named_numbers)
+        through = straight_through(self.formula)
+        numbers = (*through, *(f"{name} = {_number(number)}" for name, number in self.formula.named_numbers))
         zeros = "0" if is_zero(self.formula.tree, self.formula.numbers) else ""
         valued = self.with_numbers(written)
         if len(written) <= WIDEST:
@@ -86,6 +87,46 @@ graph: {y: {compute: x * sigmoid(gate)}}
         for name, number in self.formula.named_numbers:
             written = re.sub(rf"\b{re.escape(name)}\b", _number(number), written)
         return written
+
+
+def straight_through(formula: Formula) -> tuple[str, ...]:
+    """Return what a formula gives and which value's gradient goes through it, where it is one value with the gradient of another:
+    `a + stop_gradient(b - a)`; nothing for others.
+    """
+    terms = _terms(formula.tree)
+    if not terms or not any(stopped for _, stopped in terms):
+        return ()
+    given: dict[int, int] = {}
+    for (value, _), times in terms.items():
+        given[value] = given.get(value, 0) + times
+    gives = [value for value, times in given.items() if times]
+    trains = [value for (value, stopped), times in terms.items() if times and not stopped]
+    if len(gives) != 1 or len(trains) != 1 or gives == trains or given[gives[0]] != 1 or terms[trains[0], False] != 1:
+        return ()
+    whole = [formula.names[value] for value in (*gives, *trains)]
+    one, other = own if len({*(own := [name.rpartition(".")[2] for name in whole])}) > 1 else whole
+    return (f"= {one}, with the gradient of {other}",)
+
+
+def _terms(tree: FormulaTree, stopped: bool = False) -> dict[tuple[int, bool], int] | None:
+    """Return how often each value is in a sum, apart for those that no gradient goes through; none for what is no such sum."""
+    match tree:
+        case ReadValue(index=index):
+            return {(index, stopped): 1}
+        case AppliedFunction(function="stop_gradient", arguments=(one,)):
+            return _terms(one, stopped=True)
+        case AppliedFunction(function="+" | "-" | "negative" as sign, arguments=arguments):
+            found: dict[tuple[int, bool], int] = {}
+            for number, argument in enumerate(arguments):
+                terms = _terms(argument, stopped)
+                if terms is None:
+                    return None
+                times = 1 if sign == "+" or (sign == "-" and number == 0) else -1
+                for key, count in terms.items():
+                    found[key] = found.get(key, 0) + times * count
+            return found
+        case _:
+            return None
 
 
 def is_zero(tree: FormulaTree, numbers: Sequence[float]) -> bool:

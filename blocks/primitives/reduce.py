@@ -9,6 +9,9 @@ from typing import Any, ClassVar
 from blocks.core import AxesRef, AxisRef, Block, BlockError, BlockView, Look, Sizes, torch
 from blocks.primitives.axes import axes_in_words, axis_in_words, axis_index, axis_indices, changed
 
+FEW = 2
+"""Axes that a drawing names one by one where there are no others."""
+
 
 class Reduction(Block):
     """Replaces all values along an axis, or along several, by one, and removes the axes."""
@@ -38,7 +41,8 @@ class Reduction(Block):
 
     def look(self, view: BlockView) -> Look:
         title = self.called().removesuffix(" along an axis")
-        over = f"over {axes_in_words(_several(self.axis), view.axes)}"
+        every = FEW < len(_several(self.axis)) == len(view.sizes.get("...", ()))
+        over = "over all axes" if every else f"over {axes_in_words(_several(self.axis), view.axes)}"
         operation = (f"{title.lower()} {over}", title.lower()) if self.pools else ()
         return Look(title, (over,), "merge", operation=operation)
 

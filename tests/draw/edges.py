@@ -13,6 +13,7 @@ from blocks.core import Part
 from blocks.primitives.combine import Concat
 from blocks.primitives.compute import Compute
 from blocks.primitives.pointwise import Dropout
+from blocks.primitives.reduce import Reduction
 from blocks.primitives.stack_split import Split
 from composer.draw.paths import INPUTS, input_path, is_output, lies_in, output_path, plain
 from composer.draw.scene import Detail, Scene
@@ -61,6 +62,8 @@ class Readers:
         """Paths of what is drawn as one box, among them groups and repeats."""
         self.for_zeros: set[str] = set()
         """What formulas of zero read that are no boxes, with all that is only there for these."""
+        self.reduced: dict[str, str] = {}
+        """The kinds of reductions by their paths."""
         self.quiet = quiet
         """Whether a dropout without a box only passes on what it is given."""
         self.pairs: set[tuple[str, str, str]] = set()
@@ -73,10 +76,23 @@ class Readers:
         while unread := self.for_zeros - self.shown_or_read():
             self.for_zeros = {one for one, reader, _ in self.pairs if reader in unread}
             self.pairs = {pair for pair in self.pairs if pair[1] not in unread}
+        self.pass_on_reduced()
         self.layers = self.closed & {steps[0] for steps in called.steps.values()}
         """Boxes in which layers stand that are written one by one."""
         self.pairs = {self.outside(*pair) for pair in self.pairs if pair[0] == pair[1] or self.box(pair[0]) != self.box(pair[1])}
         self.blocks = set(map(self.box, self.blocks))
+
+    def pass_on_reduced(self) -> None:
+        """Let what a sum or another reduction that is no box reads be read by all that reads it: a loss, or one that is alike."""
+        waiting = {*self.reduced} - (self.shown or set()) if self.shown is not None else set()
+        while waiting:
+            path = waiting.pop()
+            given = [pair for pair in self.pairs if pair[1] == path]
+            readers = [pair for pair in self.pairs if pair[0] == path]
+            kinds = [self.reduced.get(reader, "loss" if reader.startswith("losses.") else "") for _, reader, _ in readers]
+            if len(readers) == 1 and (kinds[0] == "loss" or kinds[0] == self.reduced[path] or readers[0][1] in waiting):
+                self.pairs -= {*given, *readers}
+                self.pairs |= {(maker, *reader[1:]) for maker, _, _ in given for reader in readers}
 
     def shown_or_read(self) -> set[str]:
         """Return the paths of what is drawn by itself or read."""
@@ -139,11 +155,13 @@ class Readers:
         if isinstance(node, TypedRepeat) and framed:
             refs = [ref for one in node.node.passes for wire in one.wires for ref in wire.refs if ref.node != node.name]
             self.repeat(node, {ref.node: {"": frozenset([input_path(path, ref.node)])} for ref in refs}, path)
+            self.pass_on_reduced()
             return self.pairs
         graph = node.passes[-1] if isinstance(node, TypedRepeat) else node.graph
         wires = node.node.passes[-1].wires if isinstance(node, TypedRepeat) else node.node.wires
         first = {wire.refs: wire.port for wire in reversed(wires)}  # of ports that are handed the same
         self.graph(graph, {wire.port: {"": frozenset([input_path(path, first[wire.refs])])} for wire in wires}, f"{path}.")
+        self.pass_on_reduced()
         return self.pairs
 
     def block(self, node: TypedBlock, values: Mapping[str, Mapping[str, Made]], path: str) -> Mapping[str, Made]:
@@ -162,6 +180,8 @@ class Readers:
         if self.shown is not None and path not in self.shown and is_zero(node.part):
             self.for_zeros |= made
             return {"": frozenset([path])}
+        if isinstance(node.part, Reduction):
+            self.reduced[path] = node.part.kind
         wires = [wire for wire in node.node.wires if self.sizes or wire.port not in node.part.shape_only_inputs]
         self.pairs |= {(one, path, wire.port) for wire in wires for one in self.wire(wire, values)}
         self.blocks.add(path)

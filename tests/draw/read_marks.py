@@ -39,6 +39,7 @@ from tests.draw.read_back import (
     split_rows,
 )
 from tests.draw.read_passes import held
+from tests.draw.read_reductions import misreduced
 
 WINDOWS = re.compile(r"\bwindow (\d+(?:, \d+)*)")
 """How far masks reach."""
@@ -55,6 +56,8 @@ AT_TIP = 16.0
 """Pixels between such a number and the tip of the arrowhead."""
 OF_INPUT = re.compile(r"^sizes of |\*?(?: at first)?(?: \((?:optional )?input\))?$")
 """What stands around the name of an input in place of a wire."""
+STRAIGHT = re.compile(r"= ([\w.]+), with the gradient of ([\w.]+)")
+"""What a formula is said to give, and whose gradient goes through it."""
 CAST = re.compile(r"float\d*|bfloat16|int|bool")
 """What a drawing leaves out of a formula."""
 
@@ -69,6 +72,7 @@ def unmarked(svg: str, picture: Picture, model: Model, typed: TypedProgram) -> I
     yield from miscolored_rows(picture, model)
     yield from in_other_passes(picture, model)
     yield from misdrawn(svg, picture, typed)
+    yield from misreduced(picture, typed)
 
 
 # -- wires
@@ -335,6 +339,7 @@ def misdrawn(svg: str, picture: Picture, typed: TypedProgram) -> Iterator[str]:
         formulas = [one for node in blocks.get(plain(box.path), ()) if (one := getattr(node.part, "formula", None))]
         if formulas and not box.merged:
             yield from incomplete(box, [one for one in formulas if isinstance(one, Formula)])
+            yield from not_straight(box, [one for one in formulas if isinstance(one, Formula)])
         holder = plain(box.path).rpartition(".")[0]
         below = [node for path, own in blocks.items() if f"{path}.".startswith(f"{plain(box.path)}.") for node in own]
         drawn_once = sum(other.path == box.path for other in picture.boxes) == 1
@@ -371,7 +376,7 @@ def drawn_masks(svg: str) -> Iterator[tuple[str, frozenset[tuple[int, int]]]]:
 
 def incomplete(box: DrawnBox, formulas: list[Formula]) -> Iterator[str]:
     """Yield every formula of which numbers, functions or values stand in no line of its box, where no line is cut."""
-    said = " ".join(box.lines)
+    said = STRAIGHT.sub("", " ".join(box.lines))
     if "…" in said:
         return
     words = {SIGNS.get(word, word) for word in re.findall(r"[^\W\d]\w*|σ|√", said.translate(POWERS))}
@@ -382,6 +387,30 @@ def incomplete(box: DrawnBox, formulas: list[Formula]) -> Iterator[str]:
         by_name = words - wanted - {box.name}  # numbers that the recipe has a name for
         if not wanted <= words or not (by_name or {*map(abs, numbers(text))} <= found):
             yield f"{box.path}: `{said}`: of `{text}`, something is missing"
+
+
+def not_straight(box: DrawnBox, formulas: list[Formula]) -> Iterator[str]:
+    """Yield where a formula is said to give one value with the gradient of another and does not."""
+    for gives, trains in STRAIGHT.findall(" ".join(box.lines)):
+        for formula in formulas:
+            text = re.sub(r"(?<=\w)\.(?=[^\W\d])", "_", formula_text(formula, formula.names))
+            by_name = {name.rpartition(".")[2]: re.sub(r"\W", "_", name) for name in formula.names}
+            by_name |= {name: re.sub(r"\W", "_", name) for name in formula.names}
+            given = {re.sub(r"\W", "_", name): 0.5 + number for number, name in enumerate(formula.names)}
+            stopped: list[float] = []  # what no gradient goes through is the same wherever the values are a little others
+
+            def stop(value: float, kept: list[float] = stopped) -> float:
+                kept.append(value)
+                return value
+
+            whole = eval(text, {"stop_gradient": stop}, given)
+            slopes = {}
+            for name in given:
+                again = iter(stopped)
+                moved = {**given, name: given[name] + 1}
+                slopes[name] = eval(text, {"stop_gradient": lambda _, again=again: next(again)}, moved) - whole
+            if whole != given[by_name[gives]] or slopes != {name: float(name == by_name[trains]) for name in given}:
+                yield f"{box.path}: `{text}` is said to be {gives} with the gradient of {trains}"
 
 
 def undone(box: DrawnBox, nodes: list[TypedBlock]) -> Iterator[str]:

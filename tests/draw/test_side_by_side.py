@@ -12,6 +12,7 @@ from composer.draw.scene import Box, Frame, Scene
 from tests.draw.checks import borders, ends, inside, overlaps, starts
 from tests.draw.read_back import Model, lies
 from tests.draw.read_back import read as read_back
+from tests.draw.test_drawings import assert_every_edge
 
 PAGE, PAGE_HEIGHT = 1200, 1500
 """Pixels."""
@@ -192,6 +193,34 @@ def pyramid() -> Scene:
         f"{maps}outputs: {{p1: p1, p2: p2, p3: p3}}\n"
     )
     return composer.load(text).draw().scene
+
+
+SPANS = """recipe: spans
+inputs: {{x: "float[batch, time, 12]"}}
+graph:
+  seen: {{type: linear, out: 20, in: x}}
+  relu: relu
+  model: {{type: linear, out: 20}}
+  for_start: {{type: {join}, in: [seen, model]}}
+  start: {{type: linear, out: 3}}
+  after: {{type: linear, out: 20, in: model}}
+  for_end: {{type: {join}, in: [seen, after]}}
+  end: {{type: linear, out: 3}}
+outputs: {{start: start, end: end}}
+"""
+
+
+@pytest.mark.parametrize("join", ["concat", "add", "multiply"])
+def test_heads_that_read_what_is_below_their_fork_stand_side_by_side(join: str) -> None:
+    """As those of BiDAF for the start and the end of an answer: a wire leads to each at its outer side; outputs are on top."""
+    recipe = composer.load(SPANS.format(join=join))
+    scene = recipe.draw().scene
+    ends_of = boxes(scene)
+    assert ends_of["outputs/start"].y == ends_of["outputs/end"].y == min(box.y for box in scene.boxes)
+    (left,), (right,) = ([w for w in scene.wires if (w.source, w.target) == ("seen", one)] for one in ("for_start", "for_end"))
+    assert left.points[-2][0] < left.points[-1][0] < right.points[-1][0] < right.points[-2][0]
+    assert [*overlaps(scene), *borders(scene), *starts(scene), *ends(scene)] == []
+    assert_every_edge("spans", recipe.program, scene)
 
 
 def test_levels_of_a_pyramid_are_rows_from_the_trunk_to_the_outputs() -> None:

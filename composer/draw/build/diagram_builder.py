@@ -34,6 +34,7 @@ from composer.draw.build.levels import Depth, Level
 from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart, with_names_in_formulas
 from composer.draw.build.parallel_passes import is_parallel, never_alone, only_handed_on, shared_input
 from composer.draw.build.pass_references import PREVIOUS_STEP, join_states, resolve_previous_passes, without_parameters
+from composer.draw.build.reductions import Merged, WithinLoss, reduced, tell_merged, tell_reductions
 from composer.draw.build.single_passes import all_differ, drawn_apart
 from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.undone_concats import LeftOut, without_undone_concats
@@ -91,6 +92,13 @@ class DiagramBuilder:
         if depth.level == "block":
             found = without_undone_concats(self.root, depth)
             self.root, self.undone = found.graph, found.left_out
+        self.within: Mapping[str, WithinLoss] = {}
+        """What is drawn in the boxes of losses, by the paths of these."""
+        self.merged: Mapping[str, Merged] = {}
+        """Which nodes boxes of reductions stand for beside their own, by their paths."""
+        if depth.level != "full":
+            fewer = reduced(self.root, depth)
+            self.root, self.within, self.merged = fewer.graph, fewer.within, fewer.merged
         self.counts = self.captions.counts
         self.routed: set[str] = set()
         """Paths of mixtures of experts."""
@@ -133,7 +141,8 @@ class DiagramBuilder:
         out = FlowBuilder()
         self.graph(root, values, NodePlace(), out)
         outputs = [(name, sources((ref,), values)[0]) for name, ref in root.graph.outputs]
-        sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in out.sinks)
+        told = (tell_reductions(sink, self.within) for sink in out.sinks)
+        sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in told)
         flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
         if self.depth.level == "overview":
             return fold_norms(flow)
@@ -212,7 +221,9 @@ class DiagramBuilder:
                     return add_pieces(self.captions, node, pieces, given, place, out)
                 if self.opens(place.path) and (loops := steps(node)) and self.has_room(loops, place.path):
                     return StepsBuilder(self.captions, node, place).add(loops, given, out)
-                return add_block(self.captions, node, given, place, out, self.routed, places_of(node, values))
+                gives = add_block(self.captions, node, given, place, out, self.routed, places_of(node, values))
+                out.items[-1:] = [tell_merged(item, self.merged.get(plain(place.path))) for item in out.items[-1:]]
+                return gives
             case TypedGroup():
                 return self.group(node, read(node.node.wires, values), place, out)
             case TypedScan():

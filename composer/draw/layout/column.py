@@ -24,7 +24,7 @@ from composer.draw.layout.outgoing_edges import OutgoingEdge, Output, leads_up, 
 from composer.draw.layout.parallel_flows import side_by_side, with_aside
 from composer.draw.layout.references import reference_below
 from composer.draw.layout.spacing import set_heights
-from composer.draw.layout.spine import LayoutOptions, Spine, Station
+from composer.draw.layout.spine import LANE_SIDE, LayoutOptions, Spine, Station
 from composer.draw.layout.stations import (
     Incoming,
     NamedInput,
@@ -121,6 +121,12 @@ def items_of(flow: Flow, options: LayoutOptions) -> Lay:
         return Stations(spine, side_inputs, {}).fragment(item, incoming, is_circle)
 
     return lay
+
+
+def reads_below(head: Flow) -> bool:
+    """Return whether a block in a head reads a value from below the fork."""
+    held = {*head.by_path, head.owner}
+    return any(e.upward and e.main and e.source.path not in held for e in head.edges)
 
 
 def first_reader(path: str, flow: Flow) -> int:
@@ -298,6 +304,8 @@ class Stations:
 
                 def lay_branch(flow: Flow) -> Fragment:
                     options = replace(self.options, narrow=is_narrow(flow))
+                    if item.join is None and flow is item.flows[-1] and reads_below(flow):
+                        options = replace(options, side=-LANE_SIDE)  # what comes from below the fork does so at the outer side
                     inner = frozenset(one for one in self.spine.sent if id(flow) in free and self.flow.owner)
                     return column(flow, next(widths), options, inner | led, beside=self.side_boxes)
 

@@ -13,7 +13,7 @@ from composer.draw.geometry import Anchor, Area, PlacedIcon, Point, Swatch, Text
 from composer.draw.layout.beside.borders import free_room, passages_of
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, in_the_way, moved, straightened, widen
-from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
+from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, of_passes, room
 from composer.draw.layout.parallel_flows import BUS, FEW_BRANCHES, column_positions
 from composer.draw.layout.references import SIDE_GAP
 from composer.draw.layout.spacing import APART, GAP, MERGE_GAP
@@ -35,6 +35,8 @@ EXITS_APART = 22.0
 """Between wires out of a map of layers: a name stands above each, or at its end."""
 PILL_ROOM = 28.0
 """From the upper border of a frame to what stands below its pill, which ends 25 pixels below the border."""
+INSIDE = 8.0
+"""Before a border, where a wire forks of which others behind the border are said to be something else."""
 GOES_ON = 10.0
 """How far a wire that only the next pass reads rises above all else in a frame; its words stand above its arrow."""
 MIN_LED, TURN, FAR = 5, 10.0, 100.0
@@ -150,17 +152,23 @@ def frame(
             found.pieces.wires.append(WirePath(one.made.path, path, rise, arrow=False, to_inside=True, passage=one.port))
             found.above[one.port] = (end,)
     found.taps = {origin: straightened(out.get(origin, ((right, -height / 2),))) for origin in through}
-    forked: set[Origin] = set()
+    forked: dict[Origin, set[str]] = {}
     for number, (out_edge, level) in enumerate(zip(begun, levels, strict=True)):
-        made = maker(out_edge.origin)
+        made, said = maker(out_edge.origin), of_passes(out_edge)
         way = out[made]
         (x, y) = way[-1]
+        told = forked.setdefault(made, set())
+        if told - {said} and level != y:  # what stands at the wire of those before is not so of this one
+            inner_x = x - (INSIDE if x > 0 else -INSIDE)
+            found.pieces.dots.append(Dot(inner_x, y))
+            draw_outgoing(found, out_edge, ((inner_x, y), (inner_x, level), (x, level)), typography, said)
+            continue
         turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
         bend = () if level == y else ((turn, y), (turn, level))
-        if made in forked and bend:  # it goes off from the way of the one before
+        if told and bend:  # it goes off from the way of the one before
             found.pieces.dots.append(Dot(*bend[0]))
             way = ()
-        forked.add(made)
+        told.add(said)
         draw_outgoing(found, out_edge, straightened((*way, *bend)), typography)
     for out_edge, start in zip(rest, starts, strict=True):
         draw_outgoing(found, out_edge, (start,), typography)

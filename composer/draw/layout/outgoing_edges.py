@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from blocks.core import spoken
 from composer.draw.diagram import Flow, Group, Item, Leaf, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, NodeOutput, Origin, PassOutput, maker
 from composer.draw.geometry import Area, Point, Text
@@ -167,8 +168,12 @@ def side_height(leaf: Leaf, reads: int, typography: Typography) -> float:
     return max(box_height(leaf, typography, narrow=True), SLOT * (reads - 1) + 12)
 
 
-def draw_outgoing(found: Fragment, out_edge: OutgoingEdge, start: tuple[Point, ...], typography: Typography) -> None:
-    """Let a value go on from where it is made, on whichever side of the spine that is."""
+def draw_outgoing(
+    found: Fragment, out_edge: OutgoingEdge, start: tuple[Point, ...], typography: Typography, said: str = ""
+) -> None:
+    """Let a value go on from where it is made, on whichever side of the spine that is; `said` is what stands at the wire to a
+    loss.
+    """
     side = 1 if start[-1][0] > 0 else -1
     match out_edge:
         case Output():
@@ -176,7 +181,7 @@ def draw_outgoing(found: Fragment, out_edge: OutgoingEdge, start: tuple[Point, .
         case Tap():
             _tap_at(found, out_edge, start, side, typography)
         case Sink():
-            sink_at(found, out_edge, start, typography, side)
+            sink_at(found, out_edge, start, typography, side, said)
 
 
 def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: int, typography: Typography) -> Area:
@@ -203,10 +208,36 @@ def _tap_at(found: Fragment, tap: Tap, start: tuple[Point, ...], side: int, typo
     found.taps[tap.origin] = (*start, (side * (found.right if side > 0 else found.left), y))
 
 
-def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], typography: Typography, side: int = 1) -> None:
-    """Draw an arrow to what gives nothing that flows on; what else that reads comes in at its other side."""
+def of_passes(out_edge: OutgoingEdge) -> str:
+    """Return which passes of a repeat give a value, in words, where words at its wire or behind that tell it."""
+    match out_edge:
+        case Tap():
+            return out_edge.said if out_edge.labeled and isinstance(out_edge.origin, InnerOutput) else ""
+        case Sink():
+            return out_edge.edges[0].source.passes
+        case Output():
+            return out_edge.inside
+
+
+def called_at(out_edge: OutgoingEdge, block: str) -> str:
+    """Return which of several outputs of a block a loss reads, given the path of the block, where its title does not say it."""
+    if not isinstance(out_edge, Sink) or out_edge.leaf is None:
+        return ""
+    holder, _, own = (out_edge.edges[0].source.reference or out_edge.edges[0].source.own_name).rpartition(".")
+    told = {*spoken(own).lower().split()} <= {*out_edge.leaf.look.title.lower().split()}
+    return own if holder and holder in (block, block.rpartition(".")[2]) and not told else ""
+
+
+def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], typography: Typography, side: int = 1, said: str = "") -> None:
+    """Draw an arrow to what gives nothing that flows on, with what is `said` at it; what else that reads comes in at its other
+    side.
+    """
     (x, y), first = start[-1], sink.edges[0]
     near = x + side * SIDE_GAP
+    if said:
+        label = Text(x + side * 6, y - 3, said, "port", "start" if side > 0 else "end", typography.scale)
+        found.pieces.texts.append(label)
+        near = x + side * max(SIDE_GAP, label.area.reach(side) - abs(x) + HEAD)
     wire = WirePath(first.source.path, sink.path, (*start, (near, y)), first.port, "loss" if sink.leaf else "loop")
     if sink.leaf is None:
         widen(found, side, outgoing_reference(found, wire, sink.name, sink.name, typography).reach(side))

@@ -31,7 +31,7 @@ from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.order import sort_topologically
 from composer.draw.passes.passages import open_passages
 from composer.draw.passes.pyramid import split_pyramid
-from composer.draw.passes.side_inputs import split_side_inputs, stand_by_readers
+from composer.draw.passes.side_inputs import inputs_of_losses, split_side_inputs, stand_by_readers
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
 from composer.draw.scene import Scene
 from composer.draw.style.text_metrics import wrapped as in_lines
@@ -263,6 +263,7 @@ def with_ends(flow: Flow, titles: Titles, *, beside: bool = True) -> Flow:
         for e in rest.edges
         if e.source.is_model_input and e.main and not e.source.reference and e.target in paths
     }
+    streams = {path: source for path, source in streams.items() if path not in inputs_of_losses(flow)}
     streams |= {source.path: source for _, source in flow.exits if source.is_model_input}
     ins = tuple(input_leaf(path, source.shape, titles) for path, source in streams.items())
     stays = {(e.target, e.port) for e in rest.edges if e.main}

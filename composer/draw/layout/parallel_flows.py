@@ -56,7 +56,7 @@ def side_by_side(
     middle_of_all = joined[0] if alone else _spine(places, reach)
     places = [place - middle_of_all for place in places]
     low = -BUS if item.fork is not None else 0.0
-    far = [place for place, one in enumerate(columns) if any(not edge.back for edge in one.ends)]
+    far = [place for place, one in enumerate(columns) if item.join is not None and any(not edge.back for edge in one.ends)]
     base = low - BUS if far else low
     entered = [
         middle for place, (flow, middle) in enumerate(zip(item.flows, places, strict=True)) if flow.owner and place not in far
@@ -76,7 +76,9 @@ def side_by_side(
         around = min(entered) < LEVEL and max(entered) > -LEVEL
         found.pieces.dots.append(Dot(0 if around else min(entered, key=abs), low))
     incoming = _from_far(found, [(columns[place], places[place]) for place in far], base, -found.left)
-    incoming |= _back(found, [(one, middle, base - lift) for one, middle, lift in zip(columns, places, lifts, strict=True)])
+    incoming |= _from_border(
+        found, [(one, middle, base - lift) for one, middle, lift in zip(columns, places, lifts, strict=True)], item
+    )
     joined = [place - middle_of_all for place in joined]
     free = len(set(map(_side, joined))) == len(joined)
     highest = max(one.height + lift for one, lift in zip(columns, lifts, strict=True)) - base
@@ -249,12 +251,16 @@ def _from_far(
     return incoming
 
 
-def _back(found: Fragment, columns: Sequence[tuple[Fragment, float, float]]) -> dict[DiagramEdge, tuple[Point, ...]]:
-    """Return how what the step before gave comes in, from the border nearest to where it is read."""
+def _from_border(
+    found: Fragment, columns: Sequence[tuple[Fragment, float, float]], item: Branches
+) -> dict[DiagramEdge, tuple[Point, ...]]:
+    """Return how what the step before gave comes in, and in heads what comes from below the fork: from the border nearest to
+    where it is read.
+    """
     incoming = {}
     for one, middle, base in columns:
         for edge, points in one.ends.items():
-            if edge.back:
+            if edge.back or item.join is None:
                 way = moved(points, middle, base)
                 incoming[edge] = ((-found.left if points[0][0] < 0 else found.right, way[0][1]), *way)
     return incoming

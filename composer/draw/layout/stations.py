@@ -15,7 +15,7 @@ from composer.draw.geometry import Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.ends.port_names import NO_NAMES, name_beside, name_of_state, room_beside
 from composer.draw.layout.fragment import Fragment, upright, widen
-from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, draw_outgoing, room, side_height
+from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, called_at, draw_outgoing, room, side_height
 from composer.draw.layout.references import SIDE_GAP, incoming_reference
 from composer.draw.scene import RADIUS, MergeCircle, Style, WirePath
 from composer.draw.style.typography import Typography
@@ -126,7 +126,7 @@ def block(
     places = stacked(rooms, -height / 2)
     _put_level(found, leaf, rights, names, places[: len(rights)], 1, width / 2, typography)
     for out_edge, y in zip(outgoing, places[len(rights) :], strict=True):
-        draw_outgoing(found, out_edge, ((width / 2, y),), typography)
+        draw_outgoing(found, out_edge, ((width / 2, y),), typography, called_at(out_edge, leaf.about.path))
     upright(found)
     return found
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from blocks.core import Look, spoken
 from composer.draw.about import About
-from composer.draw.diagram import Branches, Flow, Leaf, Sink, output_of
+from composer.draw.diagram import Branches, Flow, Item, Leaf, Sink, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput, Origin, PreviousPass, grouped
 from composer.draw.passes.branches import component_counts, components, readers_of
 from composer.draw.passes.order import inner_edges
@@ -48,25 +48,37 @@ def group_heads(flow: Flow, kept: Collection[str] = (), sent: Collection[Origin]
             continue
         after = paths[start:]
         parts = components(readers_of(flow, flow.by_path)[1], after)
+        outer, below = (parts[0], parts[-1]), paths[: max(0, start - 1)]
         lengths = sorted(sum(1 for _ in flow.only(set(part)).leaves()) for part in parts)
         if (
             lengths[-1] - lengths[-2] <= MAX_LONGER
             and not any(belongs(path, after) for path in fixed)
-            and all(_starts_at(flow, part, fork, set(after).difference(part)) for part in parts)
+            and all(_starts_at(flow, part, fork, set(after).difference(part), below if part in outer else ()) for part in parts)
         ):
             return _with_heads(flow, fork, parts)
     return flow
 
 
-def _starts_at(flow: Flow, part: Sequence[str], fork: Origin, others: Collection[str]) -> bool:
-    """Return whether blocks read a fork, and else only each other and what goes by its name, but nothing of the other heads."""
+def _starts_at(flow: Flow, part: Sequence[str], fork: Origin, others: Collection[str], below: Collection[str]) -> bool:
+    """Return whether blocks read a fork, and else only each other, what goes by its name, and by themselves what comes from
+    `below` the fork, but nothing of the other heads.
+    """
     items = [item for item in flow.items if item.about.path in part]
     own = [e for e in flow.edges if e.target in part]
     deep = [e for item in items for e in inner_edges(item)]
     held = {*part, *(e.target for e in deep)}
-    free = all(e.source.reference or e.source.origin == fork or belongs(e.source.path, held) for e in (*own, *deep))
+    led = {e for e in own if e.source.path in below and e.upward and not (e.source.port or e.partial or e.passage)}
+    led = {e for e in led if _leads_beside(e, [one for one in own if one.target == e.target], flow.by_path[e.target])}
+    free = all(e in led or e.source.reference or e.source.origin == fork or belongs(e.source.path, held) for e in (*own, *deep))
     free = free and not any(belongs(e.source.path, others) for e in (*own, *deep))
     return free and not any(e.back for e in own) and any(e.source.origin == fork and e.main and e.upward for e in own)
+
+
+def _leads_beside(edge: DiagramEdge, into: Sequence[DiagramEdge], item: Item) -> bool:
+    """Return whether a value from below a fork comes in at the outer side of a block in a head: alone, beside what goes straight
+    up.
+    """
+    return isinstance(item, Leaf) and not item.look.sides and len(into) == 2 and all(e.upward or e == edge for e in into)
 
 
 def _with_heads(flow: Flow, fork: Origin, parts: Sequence[Sequence[str]]) -> Flow:

@@ -104,6 +104,27 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
     return SideInputs(flow.with_items(kept).with_edges(edges), beside, outer_inputs)
 
 
+def inputs_of_losses(flow: Flow) -> set[str]:
+    """Return the inputs of the model that no output depends on, and that each of its readers joins with what is computed: they
+    are what losses compare, and stand beside that as their targets do.
+    """
+    items, edges = flow.by_path, [*flow.all_edges()]
+    into: dict[str, set[str]] = {}
+    for edge in edges:
+        for path in above(edge.target):
+            if path in items:
+                into.setdefault(path, set()).update(above(edge.source.path))
+    needed, waiting = set[str](), [path for _, source in flow.exits for path in above(source.path)]
+    while waiting:
+        path = waiting.pop()
+        if path not in needed:
+            needed.add(path)
+            waiting += into.get(path, ())
+    computed = {e.target for e in edges if e.upward and e.main and not e.source.is_model_input and e.source.path in items}
+    read_of = grouped((e for e in edges if e.source.is_model_input), lambda e: e.source.path)
+    return {path for path, read in read_of.items() if path not in needed and all(e.target in computed for e in read)}
+
+
 def name_starts(flow: Flow, kept: Collection[str] = ()) -> Flow:
     """Return a flow without the blocks that are nothing but what recurrences start with, one number or parameters: what reads
     that at first names it, as no box in the frame of a step is computed once. Those that are `kept` stay boxes.
