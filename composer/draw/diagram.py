@@ -349,3 +349,5 @@ class Titles:
     description: str = ""
     types: Mapping[str, str] = field(default_factory=dict)
     """What inputs are, `B × T · int`; nothing where a figure tells no shapes."""
+    required: frozenset[str] = frozenset()
+    """Inputs that a model cannot do without."""

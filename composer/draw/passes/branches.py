@@ -89,7 +89,7 @@ def _forks(
     if far & set(read[join]):
         near: list[str | None] = [*sources]
         outside = reduce(tree.common, near) if len(near) > 1 else _outside(sources, join, read)
-        return [outside] if outside and outside not in read[join] else []
+        return [outside] if outside in tree.depth and outside not in read[join] else []
     pairs = combinations(sources[:MAX_BRANCHES], 2)
     found = sorted({tree.common(*pair) for pair in pairs} - set(read[join]), key=lambda path: -tree.depth[path])
     return [fork for fork in found if fork is not None or (join == meeting and found == [None])]
@@ -97,7 +97,7 @@ def _forks(
 
 def _foreign(flow: Flow, items: Mapping[str, Item], read: BranchSteps) -> set[str]:
     """Return the blocks that read nothing but values from elsewhere, themselves or through others."""
-    given = {e.target for e in flow.edges if e.source.is_model_input}
+    given = {e.target for e in flow.edges if e.source.is_model_input and e.source.reference}
     found: set[str] = set()
     for path in items:
         sources = read.get(path, ())
@@ -250,9 +250,7 @@ def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) 
     """Return whether blocks read one value of another column, the first of them does, and nothing else is read by a wire."""
     inside = {*part}
     outside = [e for e in flow.edges if e.target in inside and e.source.path not in inside and not e.source.reference]
-    far = all(
-        e.source.path not in items and e.source.path != flow.owner and not e.source.is_model_input and e.main for e in outside
-    )
+    far = all(e.source.path not in items and e.source.path != flow.owner and e.main for e in outside)
     return far and len(outside) == 1 and outside[0].target == part[0]
 
 
