@@ -8,8 +8,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeGuard
 
-from composer.draw.diagram import Flow, Group, Leaf, Titles
+from composer.draw.diagram import Flow, Group, IrregularSubgraph, Leaf, Titles
 from composer.draw.edges import DiagramEdge, DiagramSource
+from composer.draw.passes.branches import group_branches
+from composer.draw.passes.irregular import group_irregular_subgraphs
+from composer.draw.passes.order import sort_topologically
 from composer.draw.passes.split_columns import name_from_others
 
 MAX_READ = 2
@@ -30,7 +33,8 @@ def is_told(path: str, titles: Titles) -> bool:
 
 def lead_into_repeats(flow: Flow, titles: Titles) -> tuple[Flow, Mapping[str, DiagramSource]]:
     """Return a flow in which wires lead from required inputs to the few blocks in repeats that read them, and these inputs: what
-    a step takes in is no detail. What only tells sizes, starts a recurrence, or is read by some passes alone, goes by its name.
+    a step takes in is no detail. What begins a branch there, only tells sizes, starts a recurrence, or is read by some passes
+    alone, goes by its name.
     """
     inner = [edge for edge in _in_repeats(flow) if edge.source.is_model_input and edge.source.path in titles.required]
     read = Counter(edge.source.path for edge in inner)
@@ -47,6 +51,8 @@ def lead_into_repeats(flow: Flow, titles: Titles) -> tuple[Flow, Mapping[str, Di
         return frame.map_edges(led).map_groups(in_frame)
 
     found = flow.map_items(lambda item: item.map_flows(in_frame) if _is_repeat(item) else item)
+    if _height(found) > _height(flow):
+        return flow, NOTHING_LED
     return found, {edge.source.path: replace(edge.source, reference="") for edge in inner if edge.source.path in wanted}
 
 
@@ -66,6 +72,19 @@ def _in_repeats(flow: Flow) -> Iterator[DiagramEdge]:
     for item in flow.items:
         if _is_repeat(item):
             yield from item.flows[0].all_edges()
+
+
+def _height(flow: Flow) -> int:
+    """Return how many things stand above each other in the frames of repeats, where ways that nothing is led into stand side by
+    side.
+    """
+    frames = (sort_topologically(item.flows[0]) for item in flow.items if _is_repeat(item))
+    return sum(len(group_branches(group_irregular_subgraphs(frame, _reads_no_wire)).items) for frame in frames)
+
+
+def _reads_no_wire(ways: IrregularSubgraph) -> bool:
+    """Return whether no wire leads from an input of the model to something on several ways."""
+    return not any(edge.source.is_model_input and edge.upward for edge in ways.flow.edges)
 
 
 def _is_repeat(item: object) -> TypeGuard[Group]:
