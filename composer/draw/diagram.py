@@ -166,6 +166,8 @@ class Branches:
     fork: DiagramSource | None
     places: tuple[str, ...] = ()
     """Which the end of each flow is of the values that the join reads in an order, if it does."""
+    bypass: DiagramEdge | None = None
+    """What leads straight up from the fork to the join, between the flows."""
 
     def map_flows(self, change: Callable[[Flow], Flow]) -> Branches:
         """Return it with every flow in it changed."""
@@ -349,3 +351,5 @@ class Titles:
     description: str = ""
     types: Mapping[str, str] = field(default_factory=dict)
     """What inputs are, `B × T · int`; nothing where a figure tells no shapes."""
+    required: frozenset[str] = frozenset()
+    """Inputs that a model cannot do without."""

@@ -41,6 +41,19 @@ def test_skip_around_one_block_is_no_branch() -> None:
     assert paths(group_branches(flow("a: x", "b: a", "c: a, b"))) == ["a", "b", "c"]
 
 
+def test_what_goes_past_two_branches_leads_up_between_them() -> None:
+    """A gate that mixes a layer with its own input; around three, the wire is one beside the column."""
+    found = group_branches(flow("a: x", "b: a", "c: a", "d: b, c, a"))
+    branches = found.items[-1]
+    assert isinstance(branches, Branches) and branches.bypass is not None
+    assert paths(found) == ["a", "d"] and branches.bypass.source.path == "a"
+    assert [edge.forks for edge in found.edges_into("d")] == [True]
+    found = group_branches(flow("a: x", "b: a", "c: a", "d: a", "e: b, c, d, a"))
+    branches = found.items[-1]
+    assert isinstance(branches, Branches) and branches.bypass is None
+    assert [edge.forks for edge in found.edges_into("e")] == [False, True]
+
+
 def test_branch_that_another_block_reads_stays_in_the_column() -> None:
     """Its value would have to leave the branch halfway."""
     found = group_branches(flow("a: x", "b: a", "c: a", "d: b, c", "e: d, b"))

@@ -90,3 +90,64 @@ def test_in_steps_it_comes_with_its_first_reader() -> None:
         assert box == any(wire.source == "text" and not wire.target for wire in scene.wires)
         shown.append(box)
     assert shown[-1] and shown == sorted(shown)
+
+
+STEPS = """recipe: steps
+inputs: {{seen: "float[batch, time, 8]", {inputs}}}
+graph:
+  start: {{type: linear, out: 8, in: seen}}
+  nothing: {{type: zeros, shape: [8], in: seen}}
+  steps:
+    scan: time
+    in: {{x: start, h: nothing, {given}}}
+    graph:
+      both: {{type: concat, in: [x, {read}]}}
+      cell: {{type: gru_cell, hidden: 8, in: {{x: both, h: h}}}}
+    outputs: {{y: cell, h: cell}}
+outputs: {{y: steps}}
+"""
+
+
+def steps_of(*names: str) -> str:
+    """Return a recurrence of which each step takes in some inputs."""
+    inputs = ", ".join(f'{name}: "float[batch, time, 4]"' for name in names)
+    given = ", ".join(f"{name}: {name}" for name in names)
+    return STEPS.format(inputs=inputs, given=given, read=", ".join(names))
+
+
+def test_a_wire_leads_into_a_step_from_the_box_of_what_it_takes_in() -> None:
+    """In the row of inputs, straight below its wire."""
+    scene = drawn(steps_of("action"))
+    boxes = {box.about.path: box for box in scene.boxes}
+    assert [text.text for text in boxes["action"].texts] == ["Action", "B × T × 4 · float"]
+    assert boxes["action"].area.bottom == boxes["seen"].area.bottom and boxes["action"].area.right < boxes["seen"].area.left
+    (wire,) = (wire for wire in scene.wires if wire.source == "action")
+    assert wire.target == "steps.both" and len(wire.points) == 3
+    assert wire.points[0][0] == boxes["action"].x + boxes["action"].width / 2
+    assert "action" not in {one.source for one in scene.references}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        steps_of("one", "two", "three"),
+        steps_of("action").replace('"float[batch, time, 4]"', '{type: "float[batch, time, 4]", default: 0}'),
+    ],
+)
+def test_many_inputs_of_a_step_and_those_that_may_be_missing_go_by_their_names(text: str) -> None:
+    """Wires from all of them would be the figure."""
+    scene = drawn(text)
+    assert [box.about.path for box in scene.boxes if box.hue == "io"] == ["seen", "outputs/y"]
+
+
+def test_what_the_column_itself_begins_with_goes_by_its_name_in_a_step() -> None:
+    """A wire would go around all that is between."""
+    scene = drawn(steps_of("seen").replace(', seen: "float[batch, time, 4]"', ""))
+    assert [one.text.text for one in scene.references if one.source == "seen"] == ["seen (input)"]
+
+
+def test_a_wire_over_columns_leads_from_an_input_that_others_begin_with() -> None:
+    """It forks from that of its own column."""
+    first = "  first: {type: mean, axis: time, in: features}\n  nothing: {type: linear, out: 8, in: first}"
+    scene = drawn(steps_of("features").replace("  nothing: {type: zeros, shape: [8], in: seen}", first))
+    assert {wire.target for wire in scene.wires if wire.source == "features"} == {"first", "steps.both"}

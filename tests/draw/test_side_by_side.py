@@ -348,3 +348,16 @@ def test_towers_stand_beside_each_other_where_an_update_is_open() -> None:
     first, second, meet = (placed[path] for path in ("encode_first", "encode_second", "correlation"))
     assert first.area.right < second.area.left and meet.area.bottom < min(first.y, second.y)
     assert placed["context"].area.bottom < meet.y and "updates.gru" in placed
+
+
+def test_a_bypass_leads_straight_up_between_two_branches() -> None:
+    """From where they part to a circle that sums all three, in the frame of a layer."""
+    scene = composer.load("gpt_neox").draw().scene
+    (bypass,) = (w for w in scene.wires if w.target == "layers.sum" and w.source == "layers")
+    (merge,) = (one for one in scene.merges if one.about.path == "layers.sum")
+    assert len(bypass.points) == 2 and bypass.points[-1] == (merge.x, merge.area.bottom)
+    assert not [
+        box
+        for box in scene.boxes
+        if box.area.grown(4).left < merge.x < box.area.grown(4).right and box.about.path[:7] == "layers."
+    ]

@@ -45,7 +45,9 @@ def titles(model: RolledProgram, title: str = "") -> Titles:
     inputs = {one.name: input_title(one.name, of_words=one.name in words) for one in typed.untyped.inputs}
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
     types = {one.name: " · ".join(filter(None, (shape(typed.inputs[one.name]), one.type.dtype))) for one in typed.untyped.inputs}
-    return Titles(printable(title or name(recipe.name, recipe.doc)), facts(model), inputs, outputs, described(typed), types)
+    required = frozenset(one.name for one in typed.untyped.inputs if not (one.optional or one.default))
+    head = printable(title or name(recipe.name, recipe.doc))
+    return Titles(head, facts(model), inputs, outputs, described(typed), types, required)
 
 
 def name(recipe: str, doc: str) -> str:

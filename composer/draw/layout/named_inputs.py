@@ -15,13 +15,12 @@ from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, areas
 from composer.draw.layout.parallel_columns import COLUMN_GAP, MIN_COLUMN_GAP, place_columns
 from composer.draw.layout.references import reference_above
+from composer.draw.passes.framed_inputs import is_told
 from composer.draw.scene import Reference
 from composer.draw.style.typography import Typography
 
 MIN_READ = 3
 """Blocks that an input with a box goes to by its name: of fewer, that it is an input stands at each."""
-PLUMBING = "bool"
-"""The type of inputs that only tell what of others counts."""
 
 
 def input_leaf(path: str, shape: str, titles: Titles) -> Leaf:
@@ -37,7 +36,7 @@ def many_named(whole: Fragment, titles: Titles) -> tuple[str, ...]:
     read = Counter(one.source for one in whole.pieces.references if _names_input(one))
     drawn = {one.about.path for one in whole.pieces.boxes}
     many = (path for path in titles.inputs if read[path] >= MIN_READ and path not in drawn)
-    return tuple(path for path in many if not titles.types.get(path, PLUMBING).endswith(PLUMBING))
+    return tuple(path for path in many if is_told(path, titles))
 
 
 def _names_input(one: Reference) -> bool:

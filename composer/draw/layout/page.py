@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from composer.draw.diagram import Flow, Group, Item, Leaf, Titles
-from composer.draw.edges import DiagramEdge, InnerOutput, Origin, PassOutput
+from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, Origin, PassOutput
 from composer.draw.geometry import Text
 from composer.draw.layout.beside.choice import clearest, once
 from composer.draw.layout.beside.ladder import ladder_fragment
@@ -24,6 +24,7 @@ from composer.draw.layout.parallel_columns import place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
 from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
 from composer.draw.passes.alternatives import name_in_alternatives, name_once
+from composer.draw.passes.framed_inputs import NOTHING_LED, lead_into_repeats, name_in_own_frames
 from composer.draw.passes.heads import output_leaf, with_end_boxes
 from composer.draw.passes.inner_outputs import join_passes, lead_out_of_frames
 from composer.draw.passes.ladder import split_ladder
@@ -90,8 +91,10 @@ def body(
     shapes: bool = True,
     high: float | None = None,
     break_after: Sequence[str] = (),
+    led: bool = True,
 ) -> Fragment:
-    """Return all of a page below its head, counted from the left border.
+    """Return all of a page below its head, counted from the left border; inputs may be `led` into the frames of repeats, but for
+    a column that is to end after a node, or that can be wrapped without their boxes.
 
     Raises:
         NoColumnEnd: if a column cannot end above a node of `break_after`.
@@ -99,9 +102,10 @@ def body(
     flow = join_passes(stand_by_readers(flow))
     options = LayoutOptions(typography, LANE_SIDE, shapes, inputs=tuple(titles.inputs))
     opens = once(options)
-    ends = lead_out_of_frames(with_ends(flow, titles, beside=False))
-    whole_flow = open_passages(lead_out_of_frames(with_ends(flow, titles)), opens)
-    columns = by_name_where_needed(lead_out_of_layers(split_into_columns(whole_flow)))
+    framed, inputs = lead_into_repeats(flow, titles) if led and not break_after else (flow, NOTHING_LED)
+    ends = lead_out_of_frames(with_ends(framed, titles, inputs, beside=False))
+    whole_flow = open_passages(lead_out_of_frames(with_ends(framed, titles, inputs)), opens)
+    columns = by_name_where_needed(lead_out_of_layers([*map(name_in_own_frames, split_into_columns(whole_flow))]))
     u = u_on_page(columns, TWO_COLUMNS_WIDTH, typography, shapes=shapes)
     if u is not None:
         if break_after:
@@ -147,6 +151,10 @@ def body(
             with_broken_frame(columns[0], laid[0], high, lambda broken: column(columns[0], width, replace(own, broken=broken)))
         ]
     whole = place_columns(above_each_other(columns, laid), typography)
+    if high is not None and inputs and whole.height > high:
+        alone = body(flow, titles, typography, shapes=shapes, high=high, led=False)
+        if alone.height <= high:
+            return alone
     if len(laid) > 1:
         whole = clearest(whole, ends, opens, options)
     return whole
@@ -252,9 +260,10 @@ def narrow_page(flow: Flow, titles: Titles, room: float, typography: Typography,
     return min(found, key=lambda scene: scene.width)
 
 
-def with_ends(flow: Flow, titles: Titles, *, beside: bool = True) -> Flow:
-    """Return the flow with boxes for the inputs that go into its stream or are outputs as they are, and for its first output;
-    other inputs go by their names, as do those that only blocks read that may stand `beside` others.
+def with_ends(flow: Flow, titles: Titles, led: Mapping[str, DiagramSource] = NOTHING_LED, *, beside: bool = True) -> Flow:
+    """Return the flow with boxes for the inputs that go into its stream or are outputs as they are, for those that are `led` into
+    frames, and for its first output; other inputs go by their names, as do those that only blocks read that may stand `beside`
+    others.
     """
     rest = split_side_inputs(flow, trunk=next(iter(titles.inputs), "")).flow if beside else flow
     paths = {item.about.path for item in rest.items}
@@ -264,7 +273,7 @@ def with_ends(flow: Flow, titles: Titles, *, beside: bool = True) -> Flow:
         if e.source.is_model_input and e.main and not e.source.reference and e.target in paths
     }
     streams = {path: source for path, source in streams.items() if path not in inputs_of_losses(flow)}
-    streams |= {source.path: source for _, source in flow.exits if source.is_model_input}
+    streams |= {source.path: source for _, source in flow.exits if source.is_model_input} | led
     ins = tuple(input_leaf(path, source.shape, titles) for path, source in streams.items())
     stays = {(e.target, e.port) for e in rest.edges if e.main}
     edges = [

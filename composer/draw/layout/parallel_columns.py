@@ -8,7 +8,7 @@ from typing import TypeAlias
 from blocks.core import spoken
 from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, Origin, PassOutput, maker
 from composer.draw.geometry import Point, Text
-from composer.draw.layout.fragment import Fragment, areas, extent, lines, shift, straightened, stretch
+from composer.draw.layout.fragment import Fragment, areas, extent, lines, moved, shift, straightened, stretch
 from composer.draw.scene import Dot, Style, WirePath
 from composer.draw.style.typography import Typography
 
@@ -67,6 +67,8 @@ def place_columns(laid: Sequence[Fragment], typography: Typography, turn: str = 
 
 End: TypeAlias = tuple[DiagramEdge, tuple[Point, ...]]
 """A wire that comes in, and how it goes on from the border of a column."""
+Way: TypeAlias = tuple[Sequence[Point], Sequence[Point]]
+"""How a wire leaves one column, and how it goes on from the border of another one."""
 
 
 class _PageColumns:
@@ -90,8 +92,13 @@ class _PageColumns:
         for number, one in enumerate(self.laid):
             incoming = [(edge, points) for edge, points in one.ends.items() if edge.source.origin in self.taps]
             self.gutters.append(x - self.apart / 2)
-            if len(self.laid) == 2 and number and not self.turn:
-                ways = [(self.taps[edge.source.origin][1], points) for edge, points in incoming]
+            ways = [(self.taps[edge.source.origin][1], points) for edge, points in incoming]
+            if number == 1 and not self.turn and ways and is_box(self.laid[0]):
+                by, x = below_way(self.laid[0], one, ways)
+                shift(self.whole, by, 0)
+                self.taps = {origin: (0, moved(points, by, 0)) for origin, (_, points) in self.taps.items()}
+                self.gutters[1] = self.laid[0].left + by
+            elif len(self.laid) == 2 and number and not self.turn:
                 x, self.gutters[1] = pack(self.laid[0], one, ways)
             shift(one, x + one.left, 0)
             self.whole.pieces.take(one.pieces)
@@ -136,7 +143,7 @@ class _PageColumns:
             if (
                 not index
                 and edge.source.shape
-                and not edge.trains
+                and not (edge.trains or edge.source.is_model_input)
                 and not isinstance(edge.source.origin, PassOutput | InnerOutput)
             ):
                 self.label(edge.source, way[len(self.taps[edge.source.origin][1])][0])
@@ -212,22 +219,46 @@ def forks(corner: Point, heights: Sequence[float]) -> Iterator[Point]:
             yield x, y
 
 
-def pack(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[Point], Sequence[Point]]]) -> tuple[float, float]:
+def pack(before: Fragment, after: Fragment, between: Sequence[Way]) -> tuple[float, float]:
     """Return where a column begins beside the one before, and where wires go up and down between them: these have a straight way,
     and elsewhere the columns come as near to each other as what stands in them lets them.
     """
-    ys = [y for ends in between for points in ends for _, y in points]
-    high, low = (min(ys), max(ys)) if ys else (0.0, 0.0)
+    high, low = heights_of(between)
     near, far = extent(before, 1, high, low), extent(after, -1, high, low)
-    left, right = areas(before), areas(after)
-    rooms = [
-        a.right - b.left + MIN_COLUMN_GAP
-        for a in left
-        for b in right
-        if a.top < b.bottom + MIN_COLUMN_GAP / 2 and b.top < a.bottom + MIN_COLUMN_GAP / 2
-    ]
-    apart = max([near + far + COLUMN_GAP, after.left, *rooms])
+    apart = max(near + far + COLUMN_GAP, after.left, room_between(before, after))
     return apart - after.left, near + (apart - near - far) / 2
+
+
+def is_box(column: Fragment) -> bool:
+    """Return whether a column is nothing but a box."""
+    return len(column.pieces.boxes) == 1 and not (column.pieces.frames or column.pieces.merges)
+
+
+def below_way(one: Fragment, after: Fragment, between: Sequence[Way]) -> tuple[float, float]:
+    """Return how far to the right of the border a box stands whose wire goes straight up beside the next column, as near to that
+    as what stands in both lets it, and where that column begins.
+    """
+    far = extent(after, -1, *heights_of(between))
+    least = max(one.left + far + COLUMN_GAP / 2, room_between(one, after))
+    apart = max(least, after.left)
+    return apart - least, apart - after.left
+
+
+def heights_of(between: Sequence[Way]) -> tuple[float, float]:
+    """Return the heights of the upper and the lower end of the wires between two columns."""
+    ys = [y for ends in between for points in ends for _, y in points]
+    return (min(ys), max(ys)) if ys else (0.0, 0.0)
+
+
+def room_between(before: Fragment, after: Fragment) -> float:
+    """Return how far apart two columns have to stand, the first one at the border, so that what is level in them is apart."""
+    rooms = (
+        a.right - b.left + MIN_COLUMN_GAP
+        for a in areas(before)
+        for b in areas(after)
+        if a.top < b.bottom + MIN_COLUMN_GAP / 2 and b.top < a.bottom + MIN_COLUMN_GAP / 2
+    )
+    return max(rooms, default=0.0)
 
 
 def label_above(whole: Fragment, said: str, path: str, start: Point, gutter: float, typography: Typography) -> bool:

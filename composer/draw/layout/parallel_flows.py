@@ -53,7 +53,7 @@ def side_by_side(
     joined = [place for place, flow in zip(places, item.flows, strict=True) if flow.outlet is not None]
     alone = item.join is not None and len(joined) == 1  # beside it are values that nothing here reads
     reach = total / 8 if item.join is None and len(places) % 2 else STRAIGHT_REACH + max(one.named for one in columns) / 2
-    middle_of_all = joined[0] if alone else _spine(places, reach)
+    middle_of_all = joined[0] if alone else _free_middle(columns, places) if item.bypass else _spine(places, reach)
     places = [place - middle_of_all for place in places]
     low = -BUS if item.fork is not None else 0.0
     far = [place for place, one in enumerate(columns) if item.join is not None and any(not edge.back for edge in one.ends)]
@@ -80,7 +80,7 @@ def side_by_side(
         found, [(one, middle, base - lift) for one, middle, lift in zip(columns, places, lifts, strict=True)], item
     )
     joined = [place - middle_of_all for place in joined]
-    free = len(set(map(_side, joined))) == len(joined)
+    free = len(set(map(_side, joined))) == len(joined) and not (item.bypass and len(joined) > 2)
     highest = max(one.height + lift for one, lift in zip(columns, lifts, strict=True)) - base
     if item.join is None:
         found.height = highest
@@ -89,7 +89,7 @@ def side_by_side(
         return found
     beside = lanes or lefts or outgoing or item.join.look.sides
     y = -highest - RISE
-    wide = item.join.look.sign == "‖" and len(columns) > MAX_JOINED_IN_CIRCLE
+    wide = item.join.look.sign == "‖" and len(columns) + bool(item.bypass) > MAX_JOINED_IN_CIRCLE
     narrow = alone and max(len(lefts), len(lanes)) <= 1 and not (outgoing or item.join.look.sides)
     if item.join.look.sign and free and (narrow or not (beside or wide)):
         end = circle(item.join, typography, lefts, lanes)
@@ -107,6 +107,12 @@ def side_by_side(
         if flow.outlet is not None:
             points = (*moved(one.out[:-1], middle, base - lift), *next(into))
             found.pieces.wires.append(WirePath(flow.outlet.path, item.join.about.path, points, port, place=order))
+    if item.bypass is not None:
+        edge = item.bypass
+        way = (0.0, found.foot), (0.0, y + end.foot)
+        found.pieces.wires.append(
+            WirePath(edge.source.path, edge.target, way, edge.port, from_inside=edge.source.from_inside, place=edge.place)
+        )
     shift(end, 0, y)
     found.pieces.take(end.pieces)
     found.ends, found.taps = end.ends | incoming, found.taps | end.taps
@@ -153,6 +159,12 @@ def column_positions(columns: Sequence[Fragment], apart: float = 0.0) -> tuple[l
         places.append(x + one.left)
         x += one.left + one.right + apart
     return places, total
+
+
+def _free_middle(columns: Sequence[Fragment], places: Sequence[float]) -> float:
+    """Return the middle of what is free between the two columns in the middle."""
+    half = len(columns) // 2
+    return (places[half - 1] + columns[half - 1].right + places[half] - columns[half].left) / 2
 
 
 def solid(found: Fragment) -> list[Area]:

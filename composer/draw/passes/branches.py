@@ -89,15 +89,16 @@ def _forks(
     if far & set(read[join]):
         near: list[str | None] = [*sources]
         outside = reduce(tree.common, near) if len(near) > 1 else _outside(sources, join, read)
-        return [outside] if outside and outside not in read[join] else []
+        return [outside] if outside in tree.depth and outside not in read[join] else []
     pairs = combinations(sources[:MAX_BRANCHES], 2)
-    found = sorted({tree.common(*pair) for pair in pairs} - set(read[join]), key=lambda path: -tree.depth[path])
+    forks = {fork for pair in pairs if (fork := tree.common(*pair)) not in pair}
+    found = sorted(forks, key=lambda path: -tree.depth[path])
     return [fork for fork in found if fork is not None or (join == meeting and found == [None])]
 
 
 def _foreign(flow: Flow, items: Mapping[str, Item], read: BranchSteps) -> set[str]:
     """Return the blocks that read nothing but values from elsewhere, themselves or through others."""
-    given = {e.target for e in flow.edges if e.source.is_model_input}
+    given = {e.target for e in flow.edges if e.source.is_model_input and (e.source.reference or not flow.owner)}
     found: set[str] = set()
     for path in items:
         sources = read.get(path, ())
@@ -220,13 +221,22 @@ def _joined(
         places.append(outgoing[0].place)
     if beside and _ends_apart(flow, join, {e.target for e in beside}, items):
         return None
-    joined = fits(Branches(tuple(flows), tuple(ports), end, source, tuple(places)))
+    bypass = _bypass(flow, fork, join) if all(one.entry for one in flows) and len(flows) % 2 == 0 and not foreign else None
+    joined = fits(Branches(tuple(flows), tuple(ports), end, source, tuple(places), bypass))
     if joined is None:
         return None
+    flow = flow.with_edges(e for e in flow.edges if e != bypass)
     fork_edges = [] if source is None else [DiagramEdge(source, join, "", True, forks=True)]
     rest = flow.without(gone).with_item(joined, *fork_edges, *beside)
     rest = rest.with_sinks(sink for sink in flow.sinks if sink.edges[0].source.path not in gone)
     return rest.with_exits((name, source) for name, source in flow.exits if source.path not in gone)
+
+
+def _bypass(flow: Flow, fork: str | None, join: str) -> DiagramEdge | None:
+    """Return what leads from a fork to a join past all branches, where that is one value, and the one that forks."""
+    found = [e for e in flow.edges_into(join) if e.source.path == fork and e.upward]
+    plain = len(found) == 1 and found[0].main and not (found[0].source.port or found[0].partial or found[0].passage)
+    return found[0] if plain else None
 
 
 def _ends_apart(flow: Flow, join: str, starts: Collection[str], items: Mapping[str, Item]) -> bool:
@@ -250,9 +260,7 @@ def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) 
     """Return whether blocks read one value of another column, the first of them does, and nothing else is read by a wire."""
     inside = {*part}
     outside = [e for e in flow.edges if e.target in inside and e.source.path not in inside and not e.source.reference]
-    far = all(
-        e.source.path not in items and e.source.path != flow.owner and not e.source.is_model_input and e.main for e in outside
-    )
+    far = all(e.source.path not in items and e.source.path != flow.owner and e.main for e in outside)
     return far and len(outside) == 1 and outside[0].target == part[0]
 
 

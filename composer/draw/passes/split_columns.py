@@ -46,7 +46,10 @@ def split_into_columns(flow: Flow) -> list[Flow]:
         path = item.about.path
         still = path in alone or all(e.source.reference for e in flow.edges_into(path))
         if isinstance(item, Leaf) and group[path] == path and still:
-            holders = next((above(e.target) for e in flow.all_edges() if e.source.path == path), [])
+            readers = [e for e in flow.all_edges() if e.source.path == path]
+            if item.model_input and any(e.upward for e in readers):
+                continue  # which a wire leads from into a frame
+            holders = above(readers[0].target) if readers else []
             group[path] = next((root(one) for one in holders if one in group and root(one) != path), path)
     last = root(flow.items[-1].about.path)
     roots = dict.fromkeys(root(item.about.path) for item in flow.items)
