@@ -49,6 +49,7 @@ def values_led(spine: Spine) -> set[Origin]:
     straight = {station.straight for station in spine.stations}
     wired = [e for e in spine.flow.edges if e not in straight and not e.source.reference and not e.forks]
     ends = [e for station in spine.stations for e in station.fragment.ends]
+    ends += [e for one in spine.outer_inputs.values() for e in one.wired]
     ends += [e for sink in spine.flow.sinks for e in sink.edges[1:] if e.trains]
     fed = {station.fed.source.origin for station in spine.stations if station.fed}
     return {e.source.origin for e in (*wired, *ends) if spine.number(e.source) is not None} | fed
@@ -62,6 +63,9 @@ def led_sides(spine: Spine) -> dict[Origin, set[int]]:
             found.setdefault(edge.source.origin, set()).add(1 if points[0][0] > 0 else -1)
         if station.fed is not None:
             found.setdefault(station.fed.source.origin, set()).add(spine.options.side)
+    for path, one in spine.outer_inputs.items():
+        for edge in one.wired:
+            found.setdefault(edge.source.origin, set()).update(found.get(NodeOutput(path), ()))
     for edge in (edge for sink in spine.flow.sinks for edge in sink.edges[1:] if edge.trains):
         found.setdefault(edge.source.origin, set()).add(1)
     return found
