@@ -49,7 +49,6 @@ def values_led(spine: Spine) -> set[Origin]:
     straight = {station.straight for station in spine.stations}
     wired = [e for e in spine.flow.edges if e not in straight and not e.source.reference and not e.forks]
     ends = [e for station in spine.stations for e in station.fragment.ends]
-    ends += [e for one in spine.outer_inputs.values() for e in one.wired]
     ends += [e for sink in spine.flow.sinks for e in sink.edges[1:] if e.trains]
     fed = {station.fed.source.origin for station in spine.stations if station.fed}
     return {e.source.origin for e in (*wired, *ends) if spine.number(e.source) is not None} | fed

@@ -100,7 +100,8 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
             gone.add(path)
     kept = tuple(item for item in flow.items if item.about.path not in gone)
     paths = gone - set(outer_inputs)
-    edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in paths or e.source.reference))
+    led = [e for e in flow.edges if e.target not in gone or (e.back and is_state(items[e.target]))]  # which blocks lead back
+    edges = tuple(e for e in led if e.source.path not in paths or e.source.reference)
     return SideInputs(flow.with_items(kept).with_edges(edges), beside, outer_inputs)
 
 
