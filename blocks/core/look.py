@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-Hue: TypeAlias = Literal["io", "embed", "pos", "norm", "attn", "cross", "ffn", "moe", "rec", "merge", "loss"]
+Hue: TypeAlias = Literal["io", "embed", "pos", "norm", "attn", "cross", "ffn", "moe", "rec", "merge", "loss", "state"]
 """The color of a box, by the kind of part."""
 Sign: TypeAlias = Literal["+", "×", "‖"]
 """The sign of a merge, drawn in a circle."""

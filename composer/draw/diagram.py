@@ -202,6 +202,11 @@ class IrregularSubgraph:
 Item: TypeAlias = Leaf | OpenMixture | Group | Branches | IrregularSubgraph
 
 
+def is_state(item: Item) -> bool:
+    """Return whether an item stands for what the step before gave."""
+    return isinstance(item, Leaf) and item.look.hue == "state"
+
+
 def output_of(item: Item) -> Origin:
     """Return what an item gives first."""
     path = item.about.path

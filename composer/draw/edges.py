@@ -104,6 +104,8 @@ class DiagramSource:
     """The one number that it is, which is then its `reference`."""
     at_first: bool = False
     """Whether the first pass or step reads it, and the others in its place what the one before gave."""
+    state: bool = False
+    """Whether it is a state of a recurrence that has a box, which stands for what the one before gave."""
 
     @property
     def path(self) -> str:
@@ -188,9 +190,14 @@ class DiagramEdge:
         return self.source.at_first and loop.back and same and {*self.port.split(SEVERAL)} <= {*loop.port.split(SEVERAL)}
 
     @property
+    def of_state(self) -> bool:
+        """Whether it is what the pass or the step before gave, from where that is made or from a box that stands for it."""
+        return self.back or self.source.state
+
+    @property
     def upward(self) -> bool:
         """Whether it is drawn as a wire that goes on from below."""
-        return not self.source.reference and not self.back
+        return not self.source.reference and not self.of_state
 
     @property
     def named(self) -> str:

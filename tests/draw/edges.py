@@ -139,7 +139,8 @@ class Readers:
                 inner = {wire.port: {"": self.wire(wire, values)} for wire in node.node.wires}
                 first = self.silent().graph(node.graph, dict(inner), f"{prefix}{node.name}.")
                 for name, port in node.carried.items():  # and what the step before gave
-                    inner[name] = {"": inner.get(name, {}).get("", frozenset()) | first[port]}
+                    made = inner.get(name, {}).get("", frozenset()) | first[port]
+                    inner[name] = {"": self.state(f"{path}.{name}", made)}
                 out = self.graph(node.graph, inner, f"{prefix}{node.name}.")
                 values[node.name] = {**out, "": next(iter(out.values()))}
             else:
@@ -147,6 +148,14 @@ class Readers:
                 out = self.graph(node.graph, inner, f"{prefix}{node.name}.")
                 values[node.name] = {**out, "": next(iter(out.values()))}
         return {name: self.ref(ref, values) for name, ref in graph.graph.outputs}
+
+    def state(self, path: str, made: Made) -> Made:
+        """Return where what a step reads of a state comes from: from what gives that, or from the box that stands for it."""
+        if self.shown is None or path not in self.shown:
+            return made
+        self.pairs |= {(one, path, "") for one in made}
+        self.blocks.add(path)
+        return frozenset([path])
 
     def inside(self, node: Inner, path: str, *, framed: bool) -> set[tuple[str, str, str]]:
         """Return the pairs in a block by itself, for which its inputs make what it is handed: those of its ports; of a repeat in

@@ -409,6 +409,8 @@ class Model:
         """Where each block of the recipe is, by the words for it."""
         self.parallel: dict[str, bool] = {}
         """Whether no pass of a repeat reads another one."""
+        self.states: dict[str, TensorType] = {}
+        """What scans hand on from step to step, by their paths and its name."""
         shared: set[str] = set()
         for visit in walk(typed.root, every_pass, every_node):
             node, path = visit.node, visit.path
@@ -427,6 +429,9 @@ class Model:
                 continue
             if isinstance(node, TypedGroup) and node.node.part is not None:
                 self.uses.setdefault(spoken(node.node.part.kind), []).append(visit.path)
+            if isinstance(node, TypedScan):
+                carried = {f"{name}.{one}": node.graph.inputs[one] for one in node.carried}
+                self.states |= {one: type_ for one, type_ in carried.items() if isinstance(type_, TensorType)}
             if isinstance(node, TypedRepeat):
                 self.parallel[name] = parallel(node)
                 each = [self.owned.get(f"{path}.{node.prefix(index)}".rstrip("."), 0) for index in range(len(node.passes))]
@@ -644,11 +649,24 @@ def of_detail_input(box: DrawnBox, model: Model) -> Iterator[str]:
                 yield f"{box.path}: `{line}`: {number} does not come in"
 
 
+def of_state(box: DrawnBox, model: Model) -> Iterator[str]:
+    """Yield what is not so of a box that stands for a state of a recurrence: its name and its shape."""
+    if box.lines[0] != box.path.rpartition(".")[2]:
+        yield f"{box.path}: it is not called `{box.lines[0]}`"
+    sizes = [number for one in model.states[box.path].sizes for number in numbers(size(one))]
+    for line in box.lines[1:]:
+        if numbers(line) != sizes:
+            yield f"{box.path}: `{line}`: it has {sizes}"
+
+
 def lies(picture: Picture, model: Model) -> Iterator[str]:
     """Yield every statement of a picture that does not hold in each pass that it is about."""
     for box in picture.boxes:
         if box.path in model.ports:
             yield from of_detail_input(box, model)
+            continue
+        if box.path in model.states:
+            yield from of_state(box, model)
             continue
         passes = model.of(box.path)
         yield from of_input(box, model)

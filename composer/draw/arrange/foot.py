@@ -24,9 +24,10 @@ KINDS: dict[Hue, str] = {
     "rec": "recurrence",
     "merge": "sum, product, concatenation",
     "loss": "loss",
+    "state": "what the step before gave",
 }
 """What has which color."""
-UNSHADED: frozenset[Hue] = frozenset({"io", "loss"})
+UNSHADED: frozenset[Hue] = frozenset({"io", "loss", "state"})
 """What keeps its color where colors tell sizes."""
 BESIDE, BETWEEN, LINE, GAP = 6.0, 18.0, 20.0, 16.0
 """Between a color and its word; between two entries; from a line to the next; above the first one."""

@@ -33,7 +33,13 @@ from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth, Level
 from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart, with_names_in_formulas
 from composer.draw.build.parallel_passes import is_parallel, never_alone, only_handed_on, shared_input
-from composer.draw.build.pass_references import PREVIOUS_STEP, join_states, resolve_previous_passes, without_parameters
+from composer.draw.build.pass_references import (
+    PREVIOUS_STEP,
+    join_states,
+    resolve_previous_passes,
+    with_state_boxes,
+    without_parameters,
+)
 from composer.draw.build.reductions import Merged, WithinLoss, reduced, tell_merged, tell_reductions
 from composer.draw.build.single_passes import all_differ, drawn_apart
 from composer.draw.build.steps import StepsBuilder
@@ -304,6 +310,8 @@ class DiagramBuilder:
         both = {name: (*starts.get(name, ()), *before.get(name, ())) for name in {**given, **before}}
         stream = next((name for name in node.steps if name in given), "")
         flow, ports = self.flow(node.graph, both, place, stream)
+        if self.depth.level != "overview" and not self.shut:
+            flow = with_state_boxes(flow, path, node.graph, node.carried, starts)
         flow = join_states(resolve_previous_passes(flow, path, ports))
         main = stream or first_input(node.graph)
         if self.depth.level == "overview" and not self.depth.shows(path):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from blocks.core import Look
+from composer.draw.about import About
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture
 from composer.draw.edges import (
     DiagramEdge,
@@ -17,9 +20,12 @@ from composer.draw.edges import (
     joined_places,
 )
 from composer.draw.paths import above
-from composer.draw.wording import each_pass, passes_in_words
+from composer.draw.wording import each_pass, passes_in_words, shape
 from composer.graph.ir import Ref
+from composer.graph.typed import TypedGraph
 
+MIN_READERS = 2
+"""Blocks of a step that read a state which is a box: into the only one, or into blocks in the same one, wires back lead."""
 PREVIOUS_STEP = "previous step"
 """What a value of the step before is called where no wire leads back to it."""
 
@@ -112,6 +118,50 @@ def resolve_previous_passes(
                 continue  # of a repeat in a repeat: its wire back tells it
             edges.append(replace(edge, source=source, back=back))
     return flow.with_edges(edges).map_groups(lambda inner: resolve_previous_passes(inner, path, ports, own))
+
+
+def with_state_boxes(
+    flow: Flow, path: str, graph: TypedGraph, carried: Mapping[str, str], given: Mapping[str, tuple[DiagramSource, ...]]
+) -> Flow:
+    """Return the flow of one step in which each state that several blocks read is a box, which they read by wires of this step:
+    to that leads what the step before gave, and at first what is `given`.
+
+    Before: head(x ~new) new(~head ~new)
+    After:  memory(~new) head(x memory) new(~head memory)
+    """
+    ports = Counter(carried.values())
+    for name, port in carried.items():
+        if ports[port] == 1 and name not in graph.by_name:
+            before = PreviousPass(path, port, immediate=True)
+            flow = _with_state_box(flow, before, f"{path}.{name}", shape(graph.inputs[name]), given.get(name, ()))
+    return flow
+
+
+def _with_state_box(flow: Flow, before: PreviousPass, path: str, seen: str, given: Sequence[DiagramSource]) -> Flow:
+    """Return the flow with one state as a box, where several blocks read it, and each in the same place what it starts with."""
+    led = [edge for edge in flow.all_edges() if edge.source.origin == before]
+    into = {(edge.target, edge.port, edge.place) for edge in led}
+    targets, origins = {target for target, *_ in into}, {one.origin for one in given}
+    readers = {next((one for one in above(target) if one in flow.by_path), "") for target in targets}
+    begun = [edge for edge in flow.all_edges() if edge.source.at_first and edge.source.origin in origins]
+    begun = [edge for edge in begun if edge.target in targets]
+    started = Counter((edge.target, edge.port, edge.place) for edge in begun if (edge.target, edge.port, edge.place) in into)
+    if len(readers) < MIN_READERS or started != dict.fromkeys(into if given else (), len(given)):
+        return flow  # one wire tells what this and another state start with
+    name = path.rpartition(".")[2]
+    value = DiagramSource(NodeOutput(path), seen, state=True)
+
+    def changed(inner: Flow) -> Flow:
+        edges = (edge.reading(value) if edge in led else edge for edge in inner.edges if not is_start(edge))
+        return inner.with_edges(edges).map_groups(changed)
+
+    def is_start(edge: DiagramEdge) -> bool:
+        return edge in begun and (edge.target, edge.port, edge.place) in into
+
+    leaf = Leaf(About(path, f"{name}: what the step before gave"), Look(name, (seen,), "state"))
+    reads = [DiagramEdge(source, path, "", True) for source in (*given, led[0].source)]
+    found = changed(flow)
+    return found.with_items((leaf, *found.items)).with_edges((*found.edges, *reads))
 
 
 def join_states(flow: Flow) -> Flow:

@@ -172,7 +172,8 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
                     typography.scale,
                 )
             )
-    return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), look.hue == "loss", double=look.double)
+    dashed = look.hue in ("loss", "state")
+    return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), dashed, double=look.double)
 
 
 def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool, typography: Typography) -> list[Text]:

@@ -54,6 +54,7 @@ def wire(spine: Spine) -> None:
                 spine.found.ends[edge] = points
         if station.fed is not None:
             lanes.stop(station.fed, ((0, station.feed_y), (0, station.fragment.foot)))
+    lanes.stop_at_states()
     lanes.route()
     for below, above in zip(spine.stations, spine.stations[1:], strict=False):
         if above.straight is not None:
@@ -76,6 +77,15 @@ class Lanes:
             self.lanes[key] = Lane(edge.source.origin, side, self.start(edge.source))
         self.lanes[key].stops.append((points[0][1], edge, points))
 
+    def stop_at_states(self) -> None:
+        """End the wires back to states beside the column; where exactly, is known once these have their places."""
+        sides = {origin.path: side for origin, side in self.lanes}
+        for path, state in self.spine.outer_inputs.items():
+            state.side = sides.get(path, -self.spine.options.side)
+            for edge in state.wired:
+                if self.spine.local(edge.source):
+                    self.stop(edge, ((state.side, state.y),))
+
     def start(self, source: DiagramSource) -> tuple[Point, ...]:
         """Return how a value leaves for a lane."""
         if source.path in self.spine.outer_inputs:
@@ -96,7 +106,8 @@ class Lanes:
         waiting = sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.origin.path, one.origin.port))
         placed: list[Lane] = []
         while waiting:
-            lane = next((one for one in waiting if not self.passes_any(one, waiting)), waiting[0])
+            free = [one for one in waiting if not self.ends_at_any(one)]
+            lane = next((one for one in free if not self.passes_any(one, waiting)), free[0])
             waiting.remove(lane)
             self.place(lane, placed)
             if one := self.spine.outer_inputs.get(lane.origin.path):
@@ -113,11 +124,21 @@ class Lanes:
         boxes = (self.spine.outer_inputs[path] for path in starts if path in self.spine.outer_inputs)
         return any(one.top < low + CLEAR and one.top + one.height > high - CLEAR for one in boxes)
 
+    def ends_at_any(self, lane: Lane) -> bool:
+        """Return whether a lane leads to a state that has no place yet."""
+        ends = (self.spine.outer_inputs.get(edge.target) for _, edge, _ in lane.stops)
+        return any(one is not None and one.area is None for one in ends)
+
     def place_outer_input(self, one: OuterInput, x: float) -> tuple[Point, ...]:
         """Draw a box beside the spine, at the side where its lane is; return how its value goes on to that lane."""
         start = one.place(self.found, self.near(one, 1 if x > 0 else -1), x)
         assert one.area is not None
         self.spine.beside.append(one.area)
+        ends = dict(one.ends)
+        for lane in self.lanes.values():
+            ways = [ends.pop(edge, points) for _, edge, points in lane.stops]
+            lane.stops = [(way[0][1], edge, way) for way, (_, edge, _) in zip(ways, lane.stops, strict=True)]
+        self.found.ends |= ends  # from elsewhere
         return start
 
     def place(self, lane: Lane, placed: Sequence[Lane]) -> None:
@@ -282,6 +303,6 @@ def style_of(edge: DiagramEdge, leaf: Leaf | None = None) -> Style:
         return "loop"
     if edge.shape_only:
         return "measured"
-    if edge.main:
+    if edge.main or edge.source.state:
         return "main" if leaf is None or leaf.look.hue != "pos" else "side"
     return "cross" if edge.second_stream else "side"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from composer.draw.diagram import Leaf
+from composer.draw.diagram import Leaf, is_state
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
-from composer.draw.layout.fragment import Fragment, widen
+from composer.draw.layout.ends.port_names import far_starts
+from composer.draw.layout.fragment import Fragment, moved, widen
 from composer.draw.layout.outgoing_edges import SLOT
 from composer.draw.layout.references import SIDE_GAP, incoming_reference
+from composer.draw.layout.stations import NamedInput, WiredInput, block, in_pairs
 from composer.draw.scene import Dot, WirePath
 from composer.draw.style.typography import Typography
 
@@ -34,8 +36,12 @@ class OuterInput:
     """Where the wire from that begins on the spine, if the value goes up no further: no other wire leads up to the box."""
     y: float = 0.0
     """Of its middle."""
+    side: int = -1
+    """Of the spine at which a state stands."""
     area: Area | None = None
     """Of the box with the names of what it reads, once it is placed."""
+    ends: dict[DiagramEdge, tuple[Point, ...]] = field(default_factory=dict)
+    """How what comes in by wires goes on to it, once it is placed."""
 
     @property
     def width(self) -> float:
@@ -52,11 +58,18 @@ class OuterInput:
         """Of the box."""
         return self.y - self.height / 2
 
+    @property
+    def wired(self) -> list[DiagramEdge]:
+        """What comes in by wires from its outer side: the values of a state."""
+        return [edge for edge in self.reads if is_state(self.leaf) and not edge.source.reference]
+
     def place(self, found: Fragment, near: float, lane: float) -> tuple[Point, ...]:
         """Draw the box, no nearer to the spine than that, with what it reads; return how its value goes on to a lane: out of its
         side where there is room, else straight up.
         """
         side, far = (1 if lane > 0 else -1), abs(lane)
+        if is_state(self.leaf):
+            return self.place_state(found, near, lane)
         references = [edge for edge in self.reads if edge is not self.shape_only]
         inner = max(near, min(near + SIDE_GAP - CLEAR, far - CLEAR))
         beside = far > inner + self.width + CORNER and not references
@@ -103,3 +116,21 @@ class OuterInput:
         near_end, far_end = sorted((side * inner, side * reach))
         self.area = Area(near_end, self.top, far_end, self.y + self.height / 2)
         return ((side * outer, self.y),) if beside else ((lane, self.top),)
+
+    def place_state(self, found: Fragment, near: float, lane: float) -> tuple[Point, ...]:
+        """Draw a state, into which the values of the step before and of the first one come from its outer side; return how its
+        value goes up to a lane.
+        """
+        side = 1 if lane > 0 else -1
+        inner = max(near, abs(lane) + CORNER - self.width)
+        middle, foot = side * (inner + self.width / 2), self.y + self.height / 2
+        named = [NamedInput(edge) for edge in self.reads if edge.source.reference]
+        inputs = in_pairs(named, [WiredInput(edge) for edge in self.wired], lambda one: 0.0)
+        lefts, rights = ([], inputs) if side > 0 else (inputs, [])
+        own = block(self.leaf, self.width, self.typography, lefts, rights, names=far_starts(self.wired), narrow=True)
+        found.pieces.take(own.pieces, middle, foot)
+        self.ends = {edge: moved(points, middle, foot) for edge, points in own.ends.items()}
+        left, right = middle - own.left, middle + own.right
+        widen(found, side, right if side > 0 else -left)
+        self.area = Area(left, self.top, right, foot)
+        return ((lane, self.top),)

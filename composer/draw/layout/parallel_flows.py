@@ -56,7 +56,7 @@ def side_by_side(
     middle_of_all = joined[0] if alone else _free_middle(columns, places) if item.bypass else _spine(places, reach)
     places = [place - middle_of_all for place in places]
     low = -BUS if item.fork is not None else 0.0
-    far = [place for place, one in enumerate(columns) if item.join is not None and any(not edge.back for edge in one.ends)]
+    far = [place for place, one in enumerate(columns) if item.join is not None and any(not edge.of_state for edge in one.ends)]
     base = low - BUS if far else low
     entered = [
         middle for place, (flow, middle) in enumerate(zip(item.flows, places, strict=True)) if flow.owner and place not in far
@@ -272,7 +272,7 @@ def _from_border(
     incoming = {}
     for one, middle, base in columns:
         for edge, points in one.ends.items():
-            if edge.back or item.join is None:
+            if edge.of_state or item.join is None:
                 way = moved(points, middle, base)
                 incoming[edge] = ((-found.left if points[0][0] < 0 else found.right, way[0][1]), *way)
     return incoming

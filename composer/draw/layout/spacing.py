@@ -62,6 +62,9 @@ def led_sides(spine: Spine) -> dict[Origin, set[int]]:
             found.setdefault(edge.source.origin, set()).add(1 if points[0][0] > 0 else -1)
         if station.fed is not None:
             found.setdefault(station.fed.source.origin, set()).add(spine.options.side)
+    for path, one in spine.outer_inputs.items():
+        for edge in one.wired:
+            found.setdefault(edge.source.origin, set()).update(found.get(NodeOutput(path), ()))
     for edge in (edge for sink in spine.flow.sinks for edge in sink.edges[1:] if edge.trains):
         found.setdefault(edge.source.origin, set()).add(1)
     return found

@@ -186,6 +186,7 @@ def _joined(
         outgoing = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
         into = {join, *part} if part is parts[0] else {*part}  # a wire back comes in at the left, where no other branch is
         back = {e for e in inner if e.back and e.source.path in into and not e.source.port}
+        back |= {e for e in inner if e.source.state and part is parts[0]}
         more = _read_of_start(flow, {*part, join}, items[part[0]]) if fork is None and part in (parts[0], parts[-1]) else []
         outgoing = [e for e in outgoing if e not in more]
         beside += more

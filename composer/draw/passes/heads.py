@@ -71,7 +71,7 @@ def _starts_at(flow: Flow, part: Sequence[str], fork: Origin, others: Collection
     led = {e for e in led if _leads_beside(e, [one for one in own if one.target == e.target], flow.by_path[e.target])}
     free = all(e in led or e.source.reference or e.source.origin == fork or belongs(e.source.path, held) for e in (*own, *deep))
     free = free and not any(belongs(e.source.path, others) for e in (*own, *deep))
-    return free and not any(e.back for e in own) and any(e.source.origin == fork and e.main and e.upward for e in own)
+    return free and not any(e.of_state for e in own) and any(e.source.origin == fork and e.main and e.upward for e in own)
 
 
 def _leads_beside(edge: DiagramEdge, into: Sequence[DiagramEdge], item: Item) -> bool:
@@ -217,7 +217,7 @@ def _aside(flow: Flow, part: Sequence[str], trunk: Collection[str]) -> Flow | No
     begun = {path for path in trunk if isinstance(flow.by_path[path], Leaf) and not flow.edges_into(path)}
     origins = {e.source.origin for e in wires if e.source.path not in begun}
     fork = next(iter(origins), None)
-    if len(origins) != 1 or not isinstance(fork, NodeOutput) or fork.port or any(e.back for e in whole.edges):
+    if len(origins) != 1 or not isinstance(fork, NodeOutput) or fork.port or any(e.of_state for e in whole.edges):
         return None
     if not (fork.path in trunk and all(e.main for e in wires if e.source.origin == fork)):
         return None

@@ -51,7 +51,7 @@ def _subgraph(flow: Flow, fork: str, items: Sequence[Item]) -> IrregularSubgraph
     sources = {e.source for e in inner if e.source.path == fork and e.upward}
     near = {item.about.path for item in flow.items} - own - {fork}
     others = any(e.upward and e.source.path in near for e in inner)
-    odd = any(e.back for e in flow.all_edges() if e.source.path in own or e.target in own)
+    odd = any(e.of_state for e in flow.all_edges() if e.source.path in own or e.target in own)
     outside = [source for _, source in flow.exits] + [sink.edges[0].source for sink in flow.sinks]
     outside += [flow.outlet] if flow.outlet else []
     read = {source.path for source in outside}

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from composer.draw.brief import is_parameter
-from composer.draw.diagram import Flow, Group, Item, Leaf, output_of
+from composer.draw.diagram import Flow, Group, Item, Leaf, is_state, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin, grouped, joined_inputs, joined_places
 from composer.draw.paths import above, lies_in
 
@@ -65,7 +65,7 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
     twins = _twins(flow, items) | _columns_of_joins(items, read_of, into)
     for path, item in items.items():
         readers, reads = read_of.get(path, []), tuple(into.get(path, ()))
-        streams = [e for e in reads if not e.shape_only]
+        streams = [e for e in reads if not (e.shape_only or (is_state(item) and (e.back or e.source.at_first)))]
         still = all(e.source.reference or e.source.is_model_input for e in streams)
         still = still and flow.owner not in {e.source.path for e in streams} - {""}
         if path in twins or (isinstance(item, Leaf) and item.model_input):
@@ -85,7 +85,7 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
         if len(readers) > 1 or reader is None or (reads_a_shape and not joins(readers[0])):
             stays = output_of(item) in sent or any(e.source.path == path for sink in flow.sinks for e in sink.edges)
             stays = stays or any(e.partial for e in readers)  # kinds of layers are led to at both sides of their frame
-            if not (stays or any((e.main and not goes_on(e)) or e.source.reference for e in readers)):
+            if is_state(item) or not (stays or any((e.main and not goes_on(e)) or e.source.reference for e in readers)):
                 outer_inputs[path] = item, reads
                 gone.add(path)
             continue
@@ -100,7 +100,8 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
             gone.add(path)
     kept = tuple(item for item in flow.items if item.about.path not in gone)
     paths = gone - set(outer_inputs)
-    edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in paths or e.source.reference))
+    led = [e for e in flow.edges if e.target not in gone or (e.back and is_state(items[e.target]))]  # which blocks lead back
+    edges = tuple(e for e in led if e.source.path not in paths or e.source.reference)
     return SideInputs(flow.with_items(kept).with_edges(edges), beside, outer_inputs)
 
 

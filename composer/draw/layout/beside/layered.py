@@ -70,7 +70,7 @@ def layered(
     too few or too many items, where a value goes back, where all are in line, or without our own Graphviz, since any other would
     draw other bytes.
     """
-    if not (MIN_ITEMS <= len(flow.items) <= MAX_ITEMS) or any(e.back for e in flow.edges):
+    if not (MIN_ITEMS <= len(flow.items) <= MAX_ITEMS) or any(e.of_state for e in flow.edges):
         return None
     if any(_is_first(flow, sink.edges[0].source) and not sink.leaf for sink in flow.sinks):  # a state
         return None
