@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import UNIT_BUFFER, Block, BlockView, Cost, Formula, InputAxes, Look, Sizes, Tensor, grouped
+from blocks.core import UNIT_BUFFER, Block, BlockView, Cost, Formula, InputAxes, Look, Piece, Sizes, Tensor, grouped
 from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, without_ones
 from blocks.formulas.dtypes import TypedFormula, typed_formula
 from blocks.formulas.expressions import expression, reads_model_dtype
 from blocks.primitives.axes import changed
+from blocks.primitives.operations import pieces_of
 from blocks.primitives.stack_split import of_port
 
 WIDEST, WIDEST_BELOW = 40, 76
@@ -68,8 +69,7 @@ graph: {y: {compute: x * sigmoid(gate)}}
         return expression(self.formula, sizes["typed"])
 
     def look(self, view: BlockView) -> Look:
-        axes = dict(zip(self.formula.names, (frozenset(one.split()) for one in self.axes), strict=False))
-        written = as_printed(with_outer_products(self.formula.text, axes))
+        written = as_printed(with_outer_products(self.formula.text, self.axes_by_name))
         numbers = tuple(f"{name} = {_number(number)}" for name, number in self.formula.named_numbers)
         zeros = "0" if is_zero(self.formula.tree, self.formula.numbers) else ""
         valued = self.with_numbers(written)
@@ -80,6 +80,14 @@ graph: {y: {compute: x * sigmoid(gate)}}
         if len(" · ".join((told, *numbers))) <= WIDEST_BELOW:
             return Look(view.name, (told, *numbers), "merge", number=zeros)
         return Look(view.name, (valued if len(valued) <= WIDEST_BELOW else told,), "merge", number=zeros)
+
+    def inside(self, view: BlockView) -> Sequence[Piece]:
+        return () if with_outer_products(self.formula.text, self.axes_by_name) != self.formula.text else pieces_of(self.formula)
+
+    @property
+    def axes_by_name(self) -> Mapping[str, frozenset[str]]:
+        """What the axes of each value are called, where it tells."""
+        return dict(zip(self.formula.names, (frozenset(one.split()) for one in self.axes), strict=False))
 
     def with_numbers(self, written: str) -> str:
         """Return its formula as a paper writes it, with the values of the numbers that it names."""
