@@ -1,4 +1,4 @@
-"""A formula as the operations that papers draw: sums and products in circles, and activations in small boxes with their curves."""
+"""A formula as the operations that papers draw: sums and products in circles, and activations in boxes with their curves."""
 
 from __future__ import annotations
 

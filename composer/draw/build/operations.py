@@ -38,7 +38,7 @@ def add_operations(
     place: NodePlace,
     out: FlowBuilder,
 ) -> NodeSources:
-    """Add the operations that a formula consists of; what the last one gives has the shape and the name of the formula's value."""
+    """Add the operations of a formula; what the last one gives has the shape and the name of the value of the formula."""
     values = add_each_piece(captions, node, pieces, operands, place, out)
     (last,) = values[pieces[-1].name]
     (gives,) = (shape(type_) for type_ in node.outputs.values())
