@@ -266,17 +266,17 @@ def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) 
 
 
 def _fed_alike(flow: Flow, parts: Sequence[Sequence[str]], items: Mapping[str, Item]) -> set[DiagramEdge]:
-    """Return the edges from one value of another column into all branches, each with a block that begins with it and stands
-    beside the one that the branch begins with: the value goes below all of them. None where a branch is not so.
+    """Return the edges from one value of another column into branches, each with a block that begins with it and stands beside
+    the one that the branch begins with: the value goes below all of them. None where a branch reads others in another way.
     """
     found: list[DiagramEdge] = []
     for part in parts:
         inside = {*part}
         outside = [e for e in flow.edges if e.target in inside and e.source.path not in inside and not e.source.reference]
         far = [e for e in outside if e.source.path not in items and e.source.path != flow.owner and not e.source.is_model_input]
-        both = {e.target for e in far} | {e.target for e in outside if e not in far}
-        readers = [[e.target for e in flow.edges if e.source.path == path and e.upward] for path in both]
-        if len(far) != 1 or len(both) != len(outside) or len(outside) != 2 or readers[0] != readers[1] or len(readers[0]) != 1:
+        starts = {e.target for e in outside}
+        readers = {e.target for e in flow.edges if e.source.path in starts and e.upward}
+        if far and (len(far) != 1 or len(outside) != 2 or len(starts) != 2 or len(readers) != 1):
             return set()
         found += far
     return {*found} if len({e.source.origin for e in found}) == 1 else set()
