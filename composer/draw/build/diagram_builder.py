@@ -155,8 +155,14 @@ class DiagramBuilder:
 
     def in_box(self) -> DiagramBuilder:
         """Return one that goes on inside of a closed box, which tells repeats in words."""
+        other = self.in_words()
+        other.shut = True
+        return other
+
+    def in_words(self) -> DiagramBuilder:
+        """Return one that goes on inside of what tells formulas as they are written."""
         other = copy(self)
-        other.shut, other.depth = True, replace(self.depth, operations=False)
+        other.depth = replace(self.depth, operations=False)
         return other
 
     # -- graphs
@@ -395,7 +401,7 @@ class DiagramBuilder:
         shared = "" if self.around else shared_input(node)  # in a repeat, what is carried there comes in from below
         stream = NO_STREAM if looped else shared
         self.around.append(path)
-        flows, ports = self.flows(node, kinds, values, place, stream)
+        flows, ports = (self.in_words() if closed else self).flows(node, kinds, values, place, stream)
         self.around.pop()
         title = repeats.layer_title(node, flows)
         each = repeats.parameters(node, self.counts, place.first)
@@ -486,7 +492,7 @@ class DiagramBuilder:
         here = replace(place, path=path, all=tuple(one + suffix for one in place.all for suffix in suffixes))
         kinds = {node.passes[index]: index for index in reversed(passes)}
         given = {index: repeats.inputs_from_outside(node, index, passes, around) for index in passes}
-        inside = self.inside(place.path) if apart else self
+        inside = (self.inside(place.path) if apart else self).in_words()
         self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in kinds if apart and len(graph.nodes) == 1}
         flows = [inside.flow(graph, given[index], here)[0] for graph, index in kinds.items()]
         one, several = repeats.single_title(node, flows) if apart else repeats.layer_title(node, flows), len(passes) > 1
