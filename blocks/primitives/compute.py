@@ -9,6 +9,7 @@ from typing import Any
 
 from blocks.core import UNIT_BUFFER, Block, BlockView, Cost, Formula, InputAxes, Look, Piece, Sizes, Tensor, grouped
 from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, without_ones
+from blocks.core.look import ProductIcon
 from blocks.formulas.dtypes import TypedFormula, typed_formula
 from blocks.formulas.expressions import expression, reads_model_dtype
 from blocks.primitives.axes import changed
@@ -75,7 +76,8 @@ graph: {y: {compute: x * sigmoid(gate)}}
         valued = self.with_numbers(written)
         if len(written) <= WIDEST:
             tight = without_ones(valued.replace(" · ", "·"))
-            return Look(written, numbers, "merge", number=zeros, formula=tight if len(tight) <= MAX_IN_BRIEF else "")
+            icon = product_icon(written, self.axes_by_name)
+            return Look(written, numbers, "merge", icon, number=zeros, formula=tight if len(tight) <= MAX_IN_BRIEF else "")
         told = with_short_names(written, WIDEST_BELOW) or begun(written, WIDEST_BELOW)
         if len(" · ".join((told, *numbers))) <= WIDEST_BELOW:
             return Look(view.name, (told, *numbers), "merge", number=zeros)
@@ -134,6 +136,14 @@ def with_outer_products(formula: str, axes: Mapping[str, frozenset[str]]) -> str
         return said
 
     return PRODUCT.sub(of_product, formula) if batch != frozenset().union(*axes.values()) else formula
+
+
+def product_icon(written: str, axes: Mapping[str, frozenset[str]]) -> ProductIcon | None:
+    """Return the picture of the outer product of two or three vectors, which share the first axis of all; none for others."""
+    names = written.split(" ⊗ ")
+    batch = frozenset.intersection(*axes.values()) if axes else frozenset()
+    vectors = all(len(axes.get(name, batch) - batch) == 1 for name in names)
+    return ProductIcon(2 if len(names) == 2 else 3) if vectors and len(names) in (2, 3) else None
 
 
 def with_short_names(formula: str, room: int) -> str:

@@ -12,7 +12,7 @@ from composer.draw.build.levels import Depth
 from composer.draw.diagram import Leaf
 from composer.draw.layout.frames import header_lines
 from composer.draw.series import from_first_to_last
-from composer.draw.style.line_breaks import LINE
+from composer.draw.style.line_breaks import LINE, with_ends
 from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import as_written
 from tests.draw.read_back import DrawnBox, Model, Place, closed, lies, loose, read, whole
@@ -514,7 +514,7 @@ graph: {one: head, two: double}
 def shut(text: str, *paths: str) -> dict[str, str]:
     """Return what groups say that a page has no room for."""
     flow = build_diagram(as_written(composer.load(text).program), Depth(closed=frozenset(paths)))
-    return {leaf.about.path: leaf.look.detail for leaf in flow.leaves() if isinstance(leaf, Leaf)}
+    return {leaf.about.path: with_ends(leaf.look.detail) for leaf in flow.leaves() if isinstance(leaf, Leaf)}
 
 
 def test_repeat_inside_a_closed_box_keeps_its_count() -> None:
