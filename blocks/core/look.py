@@ -35,7 +35,14 @@ class LoopIcon:
     """An arrow that leads back, for step-by-step computation."""
 
 
-BlockIcon: TypeAlias = Cells | Curve | LoopIcon
+@dataclass(frozen=True, slots=True)
+class ProductIcon:
+    """All products of the entries of vectors: a grid of those of two vectors, a cube of those of three."""
+
+    vectors: Literal[2, 3]
+
+
+BlockIcon: TypeAlias = Cells | Curve | LoopIcon | ProductIcon
 """The small picture in a box."""
 
 

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import UNIT_BUFFER, Block, BlockView, Cost, Formula, InputAxes, Look, Sizes, Tensor, grouped
+from blocks.core import UNIT_BUFFER, Block, BlockView, Cost, Formula, InputAxes, Look, Piece, Sizes, Tensor, grouped
 from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, ReadValue, without_ones
+from blocks.core.look import ProductIcon
 from blocks.formulas.dtypes import TypedFormula, typed_formula
 from blocks.formulas.expressions import expression, reads_model_dtype
 from blocks.primitives.axes import changed
+from blocks.primitives.operations import pieces_of
 from blocks.primitives.stack_split import of_port
 
 WIDEST, WIDEST_BELOW = 40, 76
@@ -68,19 +70,27 @@ graph: {y: {compute: x * sigmoid(gate)}}
         return expression(self.formula, sizes["typed"])
 
     def look(self, view: BlockView) -> Look:
-        axes = dict(zip(self.formula.names, (frozenset(one.split()) for one in self.axes), strict=False))
-        written = as_printed(with_outer_products(self.formula.text, axes))
+        written = as_printed(with_outer_products(self.formula.text, self.axes_by_name))
         through = straight_through(self.formula)
         numbers = (*through, *(f"{name} = {_number(number)}" for name, number in self.formula.named_numbers))
         zeros = "0" if is_zero(self.formula.tree, self.formula.numbers) else ""
         valued = self.with_numbers(written)
         if len(written) <= WIDEST:
             tight = without_ones(valued.replace(" · ", "·"))
-            return Look(written, numbers, "merge", number=zeros, formula=tight if len(tight) <= MAX_IN_BRIEF else "")
+            icon = product_icon(written, self.axes_by_name)
+            return Look(written, numbers, "merge", icon, number=zeros, formula=tight if len(tight) <= MAX_IN_BRIEF else "")
         told = with_short_names(written, WIDEST_BELOW) or begun(written, WIDEST_BELOW)
         if len(" · ".join((told, *numbers))) <= WIDEST_BELOW:
             return Look(view.name, (told, *numbers), "merge", number=zeros)
         return Look(view.name, (valued if len(valued) <= WIDEST_BELOW else told,), "merge", number=zeros)
+
+    def inside(self, view: BlockView) -> Sequence[Piece]:
+        return () if with_outer_products(self.formula.text, self.axes_by_name) != self.formula.text else pieces_of(self.formula)
+
+    @property
+    def axes_by_name(self) -> Mapping[str, frozenset[str]]:
+        """What the axes of each value are called, where it tells."""
+        return dict(zip(self.formula.names, (frozenset(one.split()) for one in self.axes), strict=False))
 
     def with_numbers(self, written: str) -> str:
         """Return its formula as a paper writes it, with the values of the numbers that it names."""
@@ -167,6 +177,14 @@ def with_outer_products(formula: str, axes: Mapping[str, frozenset[str]]) -> str
         return said
 
     return PRODUCT.sub(of_product, formula) if batch != frozenset().union(*axes.values()) else formula
+
+
+def product_icon(written: str, axes: Mapping[str, frozenset[str]]) -> ProductIcon | None:
+    """Return the picture of the outer product of two or three vectors, which share the first axis of all; none for others."""
+    names = written.split(" ⊗ ")
+    batch = frozenset.intersection(*axes.values()) if axes else frozenset()
+    vectors = all(len(axes.get(name, batch) - batch) == 1 for name in names)
+    return ProductIcon(2 if len(names) == 2 else 3) if vectors and len(names) in (2, 3) else None
 
 
 def with_short_names(formula: str, room: int) -> str:

@@ -290,7 +290,7 @@ def smaller_depths(depth: Depth) -> Iterator[Depth]:
     if depth.level == "overview":
         yield depth
         return
-    dense = replace(depth, spacious=False)
+    dense = replace(depth, spacious=False, operations=False)
     yield dense
     yield replace(dense, experts=False)
     if depth.level != "full":

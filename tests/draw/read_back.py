@@ -193,7 +193,7 @@ def read(svg: str) -> Picture:
     for group in root.iter(f"{SVG}g"):
         kinds = (group.get("class") or "").split()
         tip, described = (group.findtext(f"{SVG}{tag}") or "" for tag in ("title", "desc"))
-        lines = [text.text or "" for text in group.findall(f"{SVG}text")]
+        lines = [with_dots(text.text or "") for text in group.findall(f"{SVG}text")]
         groups = [cells for inner in group.findall(f"{SVG}g") if (cells := inner.findall(f"{SVG}rect"))]
         small = [
             all(float(one.get(side, "0")) <= MAX_SWATCH for one in cells for side in ("width", "height")) for cells in groups
@@ -227,6 +227,15 @@ def read(svg: str) -> Picture:
         elif "edge" in kinds and group.get("data-a") is not None:
             picture.wires.append(wire(group))
     return picture
+
+
+def with_dots(line: str) -> str:
+    """Return a line with the dots that stand between other facts where a semicolon stands beside a formula.
+
+    >>> with_dots("2 × Linear; σ(gate)·value;"), with_dots("× 3 Layer (first: conv; other 2: pool)")
+    ('2 × Linear · σ(gate)·value', '× 3 Layer (first: conv; other 2: pool)')
+    """
+    return line if re.search(r"\([^()]*: .*; ", line) else line.removesuffix(";").replace("; ", " · ")
 
 
 def whole(box: DrawnBox) -> list[str]:

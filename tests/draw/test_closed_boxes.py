@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import composer
@@ -10,7 +12,7 @@ from composer.draw.build.levels import Depth
 from composer.draw.diagram import Leaf
 from composer.draw.layout.frames import header_lines
 from composer.draw.series import from_first_to_last
-from composer.draw.style.line_breaks import LINE
+from composer.draw.style.line_breaks import LINE, with_ends
 from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import as_written
 from tests.draw.read_back import DrawnBox, Model, Place, closed, lies, loose, read, whole
@@ -512,7 +514,7 @@ graph: {one: head, two: double}
 def shut(text: str, *paths: str) -> dict[str, str]:
     """Return what groups say that a page has no room for."""
     flow = build_diagram(as_written(composer.load(text).program), Depth(closed=frozenset(paths)))
-    return {leaf.about.path: leaf.look.detail for leaf in flow.leaves() if isinstance(leaf, Leaf)}
+    return {leaf.about.path: with_ends(leaf.look.detail) for leaf in flow.leaves() if isinstance(leaf, Leaf)}
 
 
 def test_repeat_inside_a_closed_box_keeps_its_count() -> None:
@@ -557,7 +559,7 @@ def test_closed_box_tells_blocks_in_the_order_in_which_they_run() -> None:
     """Blocks of one kind that others stand between are not merged; noise, which reads no value, stands where it runs."""
     said = shut(ORDER, "one", "two")
     assert said["one"] == "2 × (Linear 16 → 16 · ReLU) · Linear 16 → 16"
-    assert said["two"].startswith("normal noise · ")
+    assert said["two"].startswith("normal noise; ")
 
 
 WIDTHS = """recipe: widths
@@ -1056,3 +1058,33 @@ def test_closed_repeat_says_which_passes_its_kinds_are() -> None:
     assert shut(FEW, "three.layers", "three")["three"] == "× 3 Layer (first: Max pooling, conv 1 × 1; other 2: conv 3 × 3)"
     drawn = read(figure.svg())
     assert [*lies(drawn, Model(composer.load(FEW).program)), *loose(drawn)] == []
+
+
+JOINED_FORMULAS = """recipe: joined
+inputs: {x: "float[batch, time, 8]"}
+blocks:
+  gated:
+    doc: A gate between two maps.
+    inputs: {x: "float[batch, time, dim]"}
+    graph:
+      gate: {type: linear, out: 8}
+      value: {type: linear, out: 8, in: x}
+      both: {compute: gate * value}
+      bent: {compute: both + value}
+      conv: {type: conv1d, out: 8, kernel_size: 3, padding: 1}
+      norm: {type: layernorm}
+graph:
+  embed: {type: linear, out: 8, in: x}
+  one: {type: gated}
+outputs: {y: one}
+"""
+
+
+@pytest.mark.parametrize("width", ["", "150pt"])
+def test_no_dot_stands_between_a_formula_and_anything_else(width: str) -> None:
+    """It would seem to multiply, as in `x + place · Linear`; also where each text stands in several lines."""
+    figure = composer.load(JOINED_FORMULAS).draw(details=["none"], width=width)
+    (box,) = (box for box in figure.scene.boxes if box.about.path == "one")
+    said = " ".join(text.text for text in box.texts)
+    assert "; gate·value; both + value; conv" in said
+    assert not re.search(r"· (gate·value|both \+ value)|(gate·value|both \+ value) ·", said)

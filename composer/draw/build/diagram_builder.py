@@ -32,6 +32,7 @@ from composer.draw.build.closed_groups import (
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth, Level
 from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart, with_names_in_formulas
+from composer.draw.build.operations import FORMULA, add_operations, operands_of
 from composer.draw.build.parallel_passes import is_parallel, never_alone, only_handed_on, shared_input
 from composer.draw.build.pass_references import (
     PREVIOUS_STEP,
@@ -169,8 +170,14 @@ class DiagramBuilder:
 
     def in_box(self) -> DiagramBuilder:
         """Return one that goes on inside of a closed box, which tells repeats in words."""
-        other = copy(self)
+        other = self.in_words()
         other.shut = True
+        return other
+
+    def in_words(self) -> DiagramBuilder:
+        """Return one that goes on inside of what tells formulas as they are written."""
+        other = copy(self)
+        other.depth = replace(self.depth, operations=False)
         return other
 
     # -- graphs
@@ -223,6 +230,8 @@ class DiagramBuilder:
         match node:
             case TypedBlock():
                 given = read(node.node.wires, values)
+                if node.part.kind == FORMULA:
+                    return self.formula(node, values, place, out)
                 if self.opens(place.path) and (pieces := inside(node)):
                     return add_pieces(self.captions, node, pieces, given, place, out)
                 if self.opens(place.path) and (loops := steps(node)) and self.has_room(loops, place.path):
@@ -245,6 +254,19 @@ class DiagramBuilder:
                 return self.repeat(node, values, place, out)
             case _:
                 assert_never(node)
+
+    def formula(self, node: TypedBlock, values: ValueSources, place: NodePlace, out: FlowBuilder) -> NodeSources:
+        """Add a formula: as the operations that it consists of where these can be seen, else as one box."""
+        if self.opens(place.path) or self.shows_operations(place.path):
+            operands, pieces = operands_of(node, values), inside(node)
+            if operands and pieces:
+                return add_operations(self.captions, node, pieces, operands, place, out)
+        return add_block(self.captions, node, read(node.node.wires, values), place, out, self.routed)
+
+    def shows_operations(self, path: str) -> bool:
+        """Return whether a formula is shown as its operations at a level that opens no other block."""
+        asked = plain(path) in self.depth.named
+        return self.depth.level == "block" and self.depth.operations and not (asked or path in self.mixed)
 
     def opens(self, path: str) -> bool:
         """Return whether a block is shown from inside."""
@@ -398,7 +420,7 @@ class DiagramBuilder:
         shared = "" if self.around else shared_input(node)  # in a repeat, what is carried there comes in from below
         stream = NO_STREAM if looped else shared
         self.around.append(path)
-        flows, ports = self.flows(node, kinds, values, place, stream)
+        flows, ports = (self.in_words() if closed else self).flows(node, kinds, values, place, stream)
         self.around.pop()
         title = repeats.layer_title(node, flows)
         each = repeats.parameters(node, self.counts, place.first)
@@ -489,7 +511,7 @@ class DiagramBuilder:
         here = replace(place, path=path, all=tuple(one + suffix for one in place.all for suffix in suffixes))
         kinds = {node.passes[index]: index for index in reversed(passes)}
         given = {index: repeats.inputs_from_outside(node, index, passes, around) for index in passes}
-        inside = self.inside(place.path) if apart else self
+        inside = (self.inside(place.path) if apart else self).in_words()
         self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in kinds if apart and len(graph.nodes) == 1}
         flows = [inside.flow(graph, given[index], here)[0] for graph, index in kinds.items()]
         one, several = repeats.single_title(node, flows) if apart else repeats.layer_title(node, flows), len(passes) > 1

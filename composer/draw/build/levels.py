@@ -59,6 +59,8 @@ class Depth:
     """Whether there is room for what explains itself: more than a few experts of a mixture, both directions of a recurrent layer,
     and that an input is one.
     """
+    operations: bool = True
+    """Whether a formula that consists of a few sums, products and activations is shown as these."""
     experts: bool = True
     """Whether mixtures of experts are shown from inside."""
     layers: bool = True

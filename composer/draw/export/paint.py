@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from blocks.core.look import Cells, Curve, Hue, LoopIcon
+from blocks.core.look import Cells, Curve, Hue, LoopIcon, ProductIcon
 from composer.draw.about import About
 from composer.draw.export.marks import (
     BLACK,
@@ -56,6 +56,9 @@ FADED, IDLE = 0.35, 0.6
 
 IN_SOME = (9.0, 3.0, 2.0, 3.0)
 """A dash, a space, a dot and a space of a wire that only some passes of a repeat have."""
+
+CELLS_INSET, CUBE_DEPTH = 3.0, 7.0
+"""How far the cells of a product are from the border of its icon; and how far a cube reaches back."""
 
 DETAIL_DASH = (5.0, 4.0)
 """Of the border of a block that is drawn from inside beside the figure."""
@@ -237,6 +240,8 @@ class _Painter:
                 yield MarkShape(Path((move_to((a + 6, b - 7)), arc)), None, pen, "i")
                 head = move_to((a + 1, b - 8.5)), LineBy((5.6, 1.9)), LineBy((-2.0, 5.6))
                 yield MarkShape(Path(head), None, pen, "i")
+            case ProductIcon(vectors=vectors):
+                yield from (MarkShape(polyline(line), None, pen, "i") for line in (grid if vectors == 2 else cube)(x, y))
             case Swatch(kinds=kinds):
                 if max(kinds) > 1:  # such colors let through what lies below, which in a map of layers is the page
                     yield MarkShape(rectangle(x, y, SWATCH * len(kinds), SWATCH), Ink(self.palette.paper), kind="bg")
@@ -331,3 +336,24 @@ def filled_runs(line: Sequence[bool]) -> Iterator[tuple[int, int]]:
         elif not filled and start is not None:
             yield start, index
             start = None
+
+
+def grid(x: float, y: float) -> Iterator[Sequence[Point]]:
+    """Yield the lines of a square of three by three cells in an icon."""
+    low, high = CELLS_INSET, ICON - CELLS_INSET
+    for number in range(4):
+        at = low + (high - low) * number / 3
+        yield (x + at, y + low), (x + at, y + high)
+        yield (x + low, y + at), (x + high, y + at)
+
+
+def cube(x: float, y: float) -> Iterator[Sequence[Point]]:
+    """Yield the lines of a cube of two by two by two cells in an icon, as one sees its front, its top and its right side."""
+    side, deep = ICON - 2 * CELLS_INSET - CUBE_DEPTH, CUBE_DEPTH
+    left, right, bottom = x + CELLS_INSET, x + CELLS_INSET + side, y + ICON - CELLS_INSET
+    top = bottom - side
+    for part in (0.0, 0.5, 1.0):
+        along, back = side * part, deep * part
+        yield (left, bottom - along), (right, bottom - along), (right + deep, bottom - along - deep)
+        yield (left + along, bottom), (left + along, top), (left + along + deep, top - deep)
+        yield (left + back, top - back), (right + back, top - back), (right + back, bottom - back)

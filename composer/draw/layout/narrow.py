@@ -9,7 +9,7 @@ from dataclasses import replace
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge
 from composer.draw.layout.boxes import ICON_ROOM, PAD, detail_of
-from composer.draw.style.line_breaks import BETWEEN, apart
+from composer.draw.style.line_breaks import BETWEEN, apart, with_ends, without_last_end
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Role, Typography
 
@@ -86,7 +86,7 @@ def lines(role: Role, text: str, room: float, typography: Typography, *, turns: 
     """
 
     def fits(line: str) -> bool:
-        return typography.width(line, role) <= room
+        return typography.width(with_ends(line), role) <= room
 
     def words(fact: str) -> list[str]:
         parts = re.split(r" (?=\()|(?<=\)) |(?<=\),) ", fact)  # what stands in brackets stays in one line
@@ -98,4 +98,4 @@ def lines(role: Role, text: str, room: float, typography: Typography, *, turns: 
         return [piece for one in fact.split(BETWEEN) for piece in ([one] if fits(one) else wrapped(words(one), " ", fits))]
 
     facts = [piece for fact in apart(text) for piece in pieces(fact)]
-    return ((role, line) for line in wrapped(facts, BETWEEN, fits) if line)
+    return ((role, line) for line in without_last_end([*map(with_ends, wrapped(facts, BETWEEN, fits))]) if line)

@@ -27,6 +27,8 @@ MAX_JOINED_IN_CIRCLE = 2
 """Values that are concatenated in a circle: more stand side by side in a box, as its parts do in what it gives."""
 MAX_LIFT = 40.0
 """How much higher than it could a column begins, to be level with one that begins with a fork: as high as two of these."""
+TURNS_OFF = 4
+"""Points of a wire that turns off from a spine and goes on beside it."""
 LEVEL = 1.0
 """How far a column may be from a fork that leads straight up to it."""
 STRAIGHT_REACH = 12.0
@@ -58,17 +60,20 @@ def side_by_side(
     low = -BUS if item.fork is not None else 0.0
     far = [place for place, one in enumerate(columns) if item.join is not None and any(not edge.of_state for edge in one.ends)]
     base = low - BUS if far else low
+    begins = [_begins_at(flow, one) if item.fork is not None else 0.0 for flow, one in zip(item.flows, columns, strict=True)]
     entered = [
-        middle for place, (flow, middle) in enumerate(zip(item.flows, places, strict=True)) if flow.owner and place not in far
+        middle + begin
+        for flow, one, middle, begin in zip(item.flows, columns, places, begins, strict=True)
+        if flow.owner and (begin or all(edge.back for edge in one.ends))
     ]
     forks = len(entered) > 1
     nested = item.fork is not None and any(isinstance(flow.items[0], Branches) for flow in item.flows)
     lifts = _lifts(columns) if nested else [0.0] * len(columns)
     found = Fragment(left=total / 2 + middle_of_all, right=total / 2 - middle_of_all, foot=low if forks else 0.0)
-    for flow, one, middle, lift in zip(item.flows, columns, places, lifts, strict=True):
+    for flow, one, middle, lift, begin in zip(item.flows, columns, places, lifts, begins, strict=True):
         at = base - lift
         if item.fork is not None and flow.owner:
-            start = (-middle, found.foot - at), (-middle, low - at), (0.0, low - at)
+            start = (-middle, found.foot - at), (-middle, low - at), (begin, low - at)
             one.pieces.wires = [_begun(wire, flow, start) for wire in one.pieces.wires]
         found.pieces.take(one.pieces, middle, at)
         found.taps |= {origin: moved(points, middle, at) for origin, points in one.taps.items()}
@@ -247,7 +252,22 @@ def _side(middle: float) -> int:
 def _begun(wire: WirePath, flow: Flow, start: Sequence[Point]) -> WirePath:
     """Return the first wire of a column, from the fork on."""
     first = wire.source == flow.owner and wire.points[0] == (0.0, 0.0)
-    return wire.through(straightened((*start, *wire.points))) if first else wire
+    rest = wire.points if start[-1][0] == 0.0 else wire.points[-1:]
+    return wire.through(straightened((*start, *rest))) if first else wire
+
+
+def _begins_at(flow: Flow, one: Fragment) -> float:
+    """Return how far from its spine a column is entered: not at all, unless one wire alone goes in, which turns off at once. That
+    begins where the column does then, and not above a stem.
+    """
+    below = [wire for wire in one.pieces.wires if wire.source == flow.owner and wire.points[0][0] == 0.0]
+    stems = [wire for wire in below if not wire.target and wire.points[0] == (0.0, 0.0)]
+    rest = [wire for wire in below if wire not in stems]
+    if len(stems) > 1 or len(rest) != 1 or len(rest[0].points) != TURNS_OFF or rest[0].points[1][0] != 0.0:
+        return 0.0
+    whole = rest[0].through(((0.0, 0.0), *rest[0].points[1:]))
+    one.pieces.wires = [whole if wire is rest[0] else wire for wire in one.pieces.wires if wire not in stems]
+    return whole.points[-1][0]
 
 
 def _from_far(
@@ -257,9 +277,11 @@ def _from_far(
     incoming: dict[DiagramEdge, tuple[Point, ...]] = {}
     for number, (one, middle) in enumerate(columns, 1):
         foot = base + max(box.area.bottom for box in one.pieces.boxes)
-        incoming |= dict.fromkeys(one.ends, ((border, base), (middle, base), (middle, foot)))
+        nested = [moved(points, middle, base)[-1] for points in one.ends.values() if len(points) > 1]  # below a block already
+        turn, end = nested[0] if nested else (middle, foot)
+        incoming |= dict.fromkeys(one.ends, ((border, base), (turn, base), (turn, end)))
         if number < len(columns):
-            found.pieces.dots.append(Dot(middle, base))
+            found.pieces.dots.append(Dot(turn, base))
     return incoming
 
 

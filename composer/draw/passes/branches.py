@@ -88,6 +88,8 @@ def _forks(
     sources = [source for source in dict.fromkeys(read[join]) if source in tree.depth and source not in far]
     if far & set(read[join]):
         near: list[str | None] = [*sources]
+        if flow.owner and len(near) == 1 and _only_begins(sources[0], join, flow.owner, read):
+            return [flow.owner]
         outside = reduce(tree.common, near) if len(near) > 1 else _outside(sources, join, read)
         return [outside] if outside in tree.depth and outside not in read[join] else []
     pairs = combinations(sources[:MAX_BRANCHES], 2)
@@ -130,6 +132,12 @@ def _dominators(flow: Flow, items: Mapping[str, Item], read: BranchSteps, far: s
         before[path] = reduce(tree.common, sources) if sources else None
         depth[path] = depth[before[path]] + 1
     return tree
+
+
+def _only_begins(path: str, join: str, owner: str, read: BranchSteps) -> bool:
+    """Return whether a block reads nothing but what the flow begins with, and alone does, and nothing but a join reads it."""
+    readers = [(reader, source) for reader, sources in read.items() for source in sources if source in (path, owner)]
+    return sorted(readers) == sorted([(path, owner), (join, path)])
 
 
 def _outside(near: Sequence[str], join: str, read: BranchSteps) -> str | None:
@@ -176,6 +184,7 @@ def _joined(
     if len(foreign) == len(parts):
         return None
     gone = {path for part in parts for path in part}
+    fed = _fed_alike(flow, parts, items) if fork and not foreign else set[DiagramEdge]()
     source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
     flows, ports, places, beside = [], [], [], list[DiagramEdge]()
     apart = {fork} if fork and all(isinstance(items[path], Leaf | Branches) for path in gone) else set()
@@ -191,7 +200,7 @@ def _joined(
         outgoing = [e for e in outgoing if e not in more]
         beside += more
         free = all(
-            e in back or e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port)
+            e in back or e in fed or e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port)
             for e in inner
         )
         closed = all(e.source.reference or belongs(e.source.path, held) for e in deep if e.source.path not in apart)
@@ -263,6 +272,23 @@ def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) 
     outside = [e for e in flow.edges if e.target in inside and e.source.path not in inside and not e.source.reference]
     far = all(e.source.path not in items and e.source.path != flow.owner and e.main for e in outside)
     return far and len(outside) == 1 and outside[0].target == part[0]
+
+
+def _fed_alike(flow: Flow, parts: Sequence[Sequence[str]], items: Mapping[str, Item]) -> set[DiagramEdge]:
+    """Return the edges from one value of another column into branches, each with a block that begins with it and stands beside
+    the one that the branch begins with: the value goes below all of them. None where a branch reads others in another way.
+    """
+    found: list[DiagramEdge] = []
+    for part in parts:
+        inside = {*part}
+        outside = [e for e in flow.edges if e.target in inside and e.source.path not in inside and not e.source.reference]
+        far = [e for e in outside if e.source.path not in items and e.source.path != flow.owner and not e.source.is_model_input]
+        starts = {e.target for e in outside}
+        readers = {e.target for e in flow.edges if e.source.path in starts and e.upward}
+        if far and (len(far) != 1 or len(outside) != 2 or len(starts) != 2 or len(readers) != 1):
+            return set()
+        found += far
+    return {*found} if len({e.source.origin for e in found}) == 1 else set()
 
 
 def readers_of(flow: Flow, items: Mapping[str, Item]) -> tuple[BranchSteps, BranchSteps]:

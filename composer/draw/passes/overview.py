@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from blocks.core import Look
 from blocks.core.look import Hue
@@ -13,6 +14,7 @@ from composer.draw.about import About
 from composer.draw.brief import (
     MAX_LETTERS,
     MORE,
+    TIMES,
     beside_sentence,
     by_first_pass,
     by_words,
@@ -30,7 +32,8 @@ from composer.draw.brief import (
 from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.values import seen_in_all
-from composer.draw.style.line_breaks import ONE_LINE
+from composer.draw.series import template
+from composer.draw.style.line_breaks import BETWEEN, END, ONE_LINE
 from composer.draw.wording import shares_of
 
 MAX_ROW_LETTERS = 72
@@ -69,6 +72,7 @@ def of_group(
     """
     boxed = any(isinstance(one, Leaf) and one.closed for flow in flows for one in flow.items)  # whose norms are told nowhere
     whole = without_rows(flows, about, title, params, doc, passes, norms=norms and not boxed)
+    formulas = formulas_in(flows)
     if sentence and len(sentence) <= MAX_SENTENCE and not DIGIT.search(sentence):
         kept = beside_sentence(flows, whole.look.facts)
         if kept is not None:
@@ -78,10 +82,44 @@ def of_group(
         return replace(whole, rows=only.rows)
     rows = [] if doc else told_apart(flows, passes)
     if not rows:
-        return whole
+        return replace(whole, look=replace(whole.look, facts=with_formula_ends(whole.look.facts, formulas)))
+    rows = [replace(row, share=ended(row.share, formulas)) for row in rows]
     word = whole.look.known_mask  # in place of its picture, which there is not where there are rows
     in_words = replace(whole.look, facts=(word,), known_mask="", mask="") if word else replace(whole.look, facts=())
     return replace(whole, look=in_words, rows=tuple(rows))
+
+
+def formulas_in(flows: Sequence[Flow]) -> frozenset[str]:
+    """Return the formulas that a box around flows may tell, without their numbers."""
+    leaves = (item for flow in flows for item in flow.leaves() if isinstance(item, Leaf))
+    return frozenset(template(item.look.formula) for item in leaves if item.look.formula and not item.look.operation)
+
+
+def with_formula_ends(facts: Sequence[str], formulas: frozenset[str]) -> tuple[str, ...]:
+    """Return facts, each formula and what stands before one with an end, since the dot between facts would seem to multiply.
+
+    >>> with_formula_ends(["Linear", "2 × Linear", "σ(a)·b", "conv", "2 × (conv · σ(a)·b)"], frozenset(["σ(a)·b"]))
+    ('Linear', '2 × Linear;', 'σ(a)·b;', 'conv', '2 × (conv; σ(a)·b)')
+    """
+    own = [is_formula(fact, formulas) for fact in facts]
+    ends = [here or then for here, then in zip(own, [*own[1:], False], strict=True)]
+    return tuple(f"{ended(fact, formulas)}{END}" if end else ended(fact, formulas) for fact, end in zip(facts, ends, strict=True))
+
+
+def ended(said: str, formulas: frozenset[str]) -> str:
+    """Return what is told of blocks in a row, without a dot at either side of a formula in it."""
+    if BETWEEN not in said:
+        return said
+    parts = said.split(BETWEEN)
+    own = [is_formula(part, formulas) for part in parts]
+    between = [f"{END} " if here or then else BETWEEN for here, then in pairwise(own)]
+    return "".join(part + dot for part, dot in zip(parts, [*between, ""], strict=True))
+
+
+def is_formula(said: str, formulas: frozenset[str]) -> bool:
+    """Return whether what is told of a block is one of some formulas, maybe at an end of a bracket or with how often it comes."""
+    alone = template(TIMES.sub("", said.rpartition(": ")[2]))
+    return not formulas.isdisjoint((alone, alone.removeprefix("("), alone.removesuffix(")")))
 
 
 def without_rows(

@@ -12,6 +12,8 @@ MAX_LINES = 3
 """Lines in which a closed box tells what is in it."""
 BETWEEN = " · "
 """What stands between two facts."""
+END = ";"
+"""What stands behind a fact where the dot would seem to multiply: at both sides of a formula."""
 
 
 def in_lines(facts: Sequence[str]) -> tuple[str, ...]:
@@ -20,15 +22,31 @@ def in_lines(facts: Sequence[str]) -> tuple[str, ...]:
 
     >>> in_lines(["conv 3 × 3 (64 → 64), stride 2", "ReLU", "conv 3 × 3 (64 → 128)", "ReLU", "upsample 2"])
     ('conv 3 × 3 (64 → 64), stride 2 · ReLU', 'conv 3 × 3 (64 → 128) · ReLU · upsample 2')
+    >>> in_lines(["2 × Linear;", "σ(gate)·value;", "softmax"])
+    ('2 × Linear; σ(gate)·value; softmax',)
     """
+    return without_last_end([*map(with_ends, _in_lines(facts))])
+
+
+def with_ends(line: str) -> str:
+    """Return a line in which no dot stands behind the end of a fact."""
+    return line.replace(f"{END}{BETWEEN}", f"{END} ")
+
+
+def without_last_end(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return lines without the end of the last fact, behind which nothing stands."""
+    return (*lines[:-1], *(line.removesuffix(END) for line in lines[-1:]))
+
+
+def _in_lines(facts: Sequence[str]) -> tuple[str, ...]:
     whole = BETWEEN.join(facts)
     parts = with_single_words(apart(whole))
     if parts and len(parts[0]) > LONGEST_FACT:
-        return (*evenly(parts[0].split(), " ", LINE), *in_lines(parts[1:]))
-    if len(whole) <= ONE_LINE or len(parts) == 1:
+        return (*evenly(parts[0].split(), " ", LINE), *_in_lines(parts[1:]))
+    if len(with_ends(whole)) <= ONE_LINE or len(parts) == 1:
         return (whole,) if whole else ()
 
-    longest = LINE if len(wrapped(parts, BETWEEN, lambda line: len(line) <= LINE)) <= MAX_LINES else LONGEST_FACT
+    longest = LINE if len(wrapped(parts, BETWEEN, lambda line: len(with_ends(line)) <= LINE)) <= MAX_LINES else LONGEST_FACT
     return evenly(parts, BETWEEN, longest)
 
 
@@ -36,10 +54,10 @@ def evenly(parts: Sequence[str], between: str, longest: int) -> tuple[str, ...]:
     """Return parts in lines of so many letters, about equally long: as few as there can be, or two where one would do."""
 
     def broken(room: int) -> list[str]:
-        return wrapped(parts, between, lambda line: len(line) <= room)
+        return wrapped(parts, between, lambda line: len(with_ends(line)) <= room)
 
     fewest = max(2, len(broken(longest)))
-    shortest = len(between.join(parts)) // fewest
+    shortest = len(with_ends(between.join(parts))) // fewest
     room = next((room for room in range(shortest, longest) if len(broken(room)) <= fewest), longest)
     return tuple(broken(room))
 

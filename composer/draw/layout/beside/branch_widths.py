@@ -75,14 +75,24 @@ def fit_side_by_side(item: Branches, typography: Typography, lay: Callable[[Flow
 
 
 def _is_fed(flow: Flow, item: Branches) -> bool:
-    """Return whether a branch reads a value of another column."""
+    """Return whether a branch, or one that stands in it, reads a value of another column."""
     near = {*flow.by_path, item.fork.path if item.fork else ""}
-    return any(e.upward and not e.source.is_model_input and e.source.path not in near for e in flow.edges)
+    own = any(e.upward and not e.source.is_model_input and e.source.path not in near for e in flow.edges)
+    return own or any(_is_fed(inner, one) for one in flow.items if isinstance(one, Branches) for inner in one.flows)
+
+
+def _deep_widths(item: Branches, typography: Typography) -> list[float]:
+    """Return the widths of the boxes of all branches, of those that have others in them the widths of these."""
+    found: list[float] = []
+    for flow, width in zip(item.flows, branch_widths(item, typography), strict=True):
+        nested = [_deep_widths(one, typography) for one in flow.items if isinstance(one, Branches)]
+        found += max(nested, key=sum, default=[width])
+    return found
 
 
 def _lined(item: Branches, typography: Typography) -> Branches:
     """Return a few branches; where all are wider than there is room, the widest boxes have texts in several lines."""
-    widths = branch_widths(item, typography)
+    widths = _deep_widths(item, typography)
     room = MAX_FED_WIDTH * typography.scale - apart_for(len(widths)) * (len(widths) - 1)
     level, rest = 0.0, room
     for number, width in enumerate(sorted(widths)):
