@@ -52,7 +52,7 @@ class Leaf:
     closed: bool = False
     """Whether it stands for what is in it, which it may tell in a few lines."""
     elsewhere: bool = False
-    """Whether it is a block of the recipe in another closed box that stands elsewhere in the model too, where boxes tell of it."""
+    """Whether it is a block of the recipe in another closed box that stands elsewhere in the model too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def pass_inside(group: Group, read: Sequence[Origin], node: TypedRepeat) -> Bloc
     path, flow, graph = group.about.path, group.flows[0], node.passes[-1]
     if group.kinds or len(group.flows) > 1 or flow.outlet is None:
         return None
-    made: dict[Origin, str] = {maker(flow, path, graph, ref): name for name, ref in graph.graph.outputs}
+    made: dict[Origin, str] = {maker_of(flow, path, graph, ref): name for name, ref in graph.graph.outputs}
     stream = made.get(flow.outlet.origin, "")
     back = {(edge.target, edge.port): edge.source.origin for edge in flow.edges if edge.back and not edge.source.reference}
     ports: dict[Origin, str] = {FrameInput(path): stream}
@@ -187,15 +187,15 @@ def flows_of(flow: Flow) -> Iterator[Flow]:
                 yield from flows_of(inner)
 
 
-def maker(flow: Flow, path: str, graph: TypedGraph, ref: Ref) -> NodeOutput:
-    """Return what makes a value of the graph at a path, as a diagram of it shows: of a group that is drawn as its nodes, such as a
-    map with a connection around it, the one of these.
+def maker_of(flow: Flow, path: str, graph: TypedGraph, ref: Ref) -> NodeOutput:
+    """Return what makes a value of the graph at a path, as a diagram of it shows: where that is a group that is drawn as its nodes,
+    such as a map with a connection around it, one of these.
     """
     node, at = graph.by_name.get(ref.node), f"{path}.{ref.node}"
     if not isinstance(node, TypedGroup) or at in flow.by_path:
         return NodeOutput(at, ref.port)
     given = dict(node.graph.graph.outputs)
-    return maker(flow, at, node.graph, given[ref.port or next(iter(given))])
+    return maker_of(flow, at, node.graph, given[ref.port or next(iter(given))])
 
 
 def outputs_of(flow: Flow, path: str, node: TypedGroup) -> Sequence[tuple[str, DiagramSource]] | None:
@@ -206,7 +206,7 @@ def outputs_of(flow: Flow, path: str, node: TypedGroup) -> Sequence[tuple[str, D
     found = [(first[0] or OUTPUT, flow.outlet)]
     items = flow.by_path
     for name, ref in others:
-        made = maker(flow, path, node.graph, ref)
+        made = maker_of(flow, path, node.graph, ref)
         if made.path not in items:
             return None
         found.append((name, DiagramSource(made, shape(node.graph.outputs[name]))))
