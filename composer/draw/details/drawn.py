@@ -24,8 +24,12 @@ from composer.draw.paths import INPUTS, is_output, is_pass, lies_in, output_path
 from composer.draw.scene import Box, Detail, Scene
 from composer.draw.style.typography import Typography
 
-MAX_DETAILS = 3
-"""Blocks that are drawn from inside beside a figure by itself: of more, a reader cannot tell what it is about."""
+MAX_DETAILS, MAX_FREE = 3, 4
+"""Blocks that are drawn from inside beside a figure by itself: of more, a reader cannot tell what it is about; and where there is
+room for the last one without a larger page.
+"""
+HARDLY = 1.01
+"""How many times larger a page may be with one more detail and still count as no larger."""
 RESIDUAL = 1
 """How far a chain with one residual connection is from a chain: its detail may only fill free room."""
 MIN_TOGETHER, WORTH_MOVING = 2, 0.95
@@ -54,7 +58,7 @@ class Details:
         """Return a drawing with details of the blocks that are closed in it: those that are named; where none is, those that are
         worth it, as long as the page has room.
         """
-        alone, most = scene, len(details) or MAX_DETAILS
+        alone, most = scene, len(details) or MAX_FREE
         boxes, frames = list(scene.boxes), {frame.about.path for frame in scene.frames}
         tried: set[str] = set()
         while len(scene.details) < most:
@@ -179,7 +183,8 @@ class Details:
         tells = one.pulled_out or one.has_streams if scene.details else one.branching >= TELLING
         roomy = tells and self.size(detail.width, detail.height) <= self.limit
         allowed = self.first_limit if roomy else self.limit if one.branching > RESIDUAL or one.pulled_out else 1.0
-        return self.size(placed.width, placed.height) <= max(allowed, self.size(scene.width, scene.height))
+        allowed = allowed if len(scene.details) < MAX_DETAILS else 0.0
+        return self.size(placed.width, placed.height) <= max(allowed, HARDLY * self.size(scene.width, scene.height))
 
     def placed(
         self, scene: Scene, whole: Fragment, inside: BlockInside, lines: Sequence[str], box: Box, alike: Sequence[str]

@@ -188,7 +188,7 @@ def flows_of(flow: Flow) -> Iterator[Flow]:
 
 
 def maker_of(flow: Flow, path: str, graph: TypedGraph, ref: Ref) -> NodeOutput:
-    """Return what makes a value of the graph at a path, as a diagram of it shows: where that is a group that is drawn as its nodes,
+    """Return what makes a value of the graph at a path, as a diagram of it shows: where that is a group drawn as its nodes,
     such as a map with a connection around it, one of these.
     """
     node, at = graph.by_name.get(ref.node), f"{path}.{ref.node}"
