@@ -28,7 +28,7 @@ MAX_DETAILS, MAX_FREE = 3, 4
 """Blocks that are drawn from inside beside a figure by itself: of more, a reader cannot tell what it is about; and where there is
 room for the last one without a larger page.
 """
-HARDLY = 1.01
+HARDLY = 1.03
 """How many times larger a page may be with one more detail and still count as no larger."""
 RESIDUAL = 1
 """How far a chain with one residual connection is from a chain: its detail may only fill free room."""
