@@ -420,6 +420,7 @@ def briefs(flow: Flow) -> list[Brief]:
         if isinstance(item, Leaf) and item.after.startswith(DROPOUT):
             one = replace(one, then=" · ".join(filter(None, (one.then, item.after))))
         found.append(replace(one, forms=tuple(scaled(form) for form in one.forms), behind=item.about.path in behind))
+    found = with_turns(found, leaves)
     if fed and any(one.weight == MAIN for one in found):  # beside maps alone, what is joined matters less than these
         found = [replace(one, weight=MAIN) if leaf.about.path in fed else one for one, leaf in zip(found, leaves, strict=True)]
     told = zip(found, leaves, strict=True)
@@ -429,6 +430,22 @@ def briefs(flow: Flow) -> list[Brief]:
     if exchanges(flow):
         return by_kind(with_groups(flow, with_repeats(flow, by_path)).values())
     return [*structured(flow, with_repeats(flow, by_path)).values()]
+
+
+def with_turns(found: list[Brief], leaves: Sequence[Leaf | OpenMixture]) -> list[Brief]:
+    """Return the blocks of a box in which one closed box alone does more than to move values, with how values are moved before
+    and after that: this is what the box around it is for. A block that stands elsewhere too is told by its name.
+    """
+    computing = [leaf for one, leaf in zip(found, leaves, strict=True) if one.weight > MOVES]
+    turned = [isinstance(leaf, Leaf) and leaf.look.low for leaf in leaves]
+    if len(computing) != 1 or not (isinstance(computing[0], Leaf) and computing[0].closed and any(turned)):
+        return found
+    (again,) = (leaf.elsewhere for leaf in computing if isinstance(leaf, Leaf))
+    by_name = [replace(one, forms=one.forms[-1:]) if again and one.weight > MOVES else one for one in found]
+    return [
+        replace(one, forms=(one.forms[-1].lower(),), weight=OPERATIONS) if low else one
+        for one, low in zip(by_name, turned, strict=True)
+    ]
 
 
 def by_numbers(by_path: dict[str, Brief], titles: Mapping[str, str]) -> dict[str, Brief]:

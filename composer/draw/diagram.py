@@ -51,6 +51,8 @@ class Leaf:
     """What its first input is called, where it has several, of a box that stands for what is in it."""
     closed: bool = False
     """Whether it stands for what is in it, which it may tell in a few lines."""
+    elsewhere: bool = False
+    """Whether it is a block of the recipe in another closed box that stands elsewhere in the model too."""
 
 
 @dataclass(frozen=True, slots=True)

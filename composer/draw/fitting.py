@@ -31,15 +31,15 @@ MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
 Where a drawing would be larger, fewer experts are shown, then mixtures of experts are closed, groups that are like others,
 repeats in repeats, all repeats, and then other groups.
 """
-FEW_BOXES, FEW_BOXES_FACTOR = 40, 1.3
+FEW_BOXES, FEW_BOXES_FACTOR = 40, 4 / 3
 """A model of no more boxes keeps its repeats open up to so many times the page: what a model is about is in its layers, and the
 smallest letters of such a drawing, shrunk to the page, are nearly 8 pixels high.
 """
-SUBJECT_SHARE, SUBJECT_FACTOR = 0.4, 1.3
+SUBJECT_SHARE, SUBJECT_FACTOR = 0.4, 4 / 3
 """How much of a model is in the repeat that it is about; and how many times larger than a page, or than the drawing with this
 closed where that is larger, a drawing with this open may be.
 """
-MAX_EXCESS = 1.3
+MAX_EXCESS = 4 / 3
 """How many times larger than a page a drawing may be without a word about it."""
 MAX_DETAILS_EXCESS = 1.4
 """The same with details, which are what a reader looks for: the smallest letters of it, shrunk to a page, are 7 pixels high."""

@@ -381,10 +381,10 @@ def test_details_of_papers_are_sound(path: Path) -> None:
 
 
 def test_a_detail_names_its_place_where_a_closed_block_of_its_kind_is_another() -> None:
-    """The block of a U whose skip is a map elsewhere, inside of what is closed."""
+    """The block of a U whose skip is a map elsewhere, inside of what is closed, which is told too."""
     scene = composer.load(Path(__file__).parent / "papers/latent_diffusion.yaml").draw().scene
     said = {one.texts[0].text: [text.text for text in one.texts[1:]] for one in scene.details}
-    assert said["Res block"] == ["as in middle.res1"]
+    assert said["Res block"] == ["as in middle.res1", "in some others: conv 1 × 1 on the skip"]
     assert said["Spatial Transformer"] == []
 
 
@@ -401,6 +401,64 @@ def test_passes_of_a_stack_do_not_make_a_chain_branch() -> None:
     subnet = contents_of(next(one.node for one in places if one.block == "subnet"))
     assert subnet is not None
     assert branching(subnet) == 0
+
+
+SKIPS = """recipe: skips
+inputs: {x: "float[batch, 8, 16, 16]"}
+blocks:
+  unit:
+    doc: Two convolutions with a connection around them.
+    params: {out: 8, project: {type: bool, default: false}}
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph:
+      a: {type: conv2d, out: out, kernel_size: 3, padding: 1}
+      b: {type: conv2d, out: out, kernel_size: 3, padding: 1}
+      shortcut: {type: conv2d, out: out, kernel_size: 1, in: x, when: project}
+      sum: {type: add, in: [b, shortcut]}
+graph:
+"""
+
+
+@pytest.mark.parametrize(
+    ("graph", "said"),
+    [
+        ("  one: unit\n  two: {type: unit, out: 16, project: true}\n", "conv 1 × 1 on the skip"),
+        ("  one: {type: unit, out: 16, project: true}\n  two: {type: unit, out: 16}\n", "no conv 1 × 1 on the skip"),
+    ],
+)
+def test_a_detail_tells_a_map_on_the_skip_of_other_uses(graph: str, said: str) -> None:
+    """More or less, where that is all by which they differ but for numbers."""
+    lines = titles(composer.load(SKIPS + graph).draw(details=["one"]))
+    assert lines == [["Unit", "as in one", f"in some others: {said}"]]
+
+
+def test_a_detail_does_not_tell_of_uses_that_differ_otherwise() -> None:
+    """A map on the skip, and another activation."""
+    other = SKIPS.replace("      b: ", "      act: {type: relu, when: project}\n      b: ")
+    figure = composer.load(other + "  one: unit\n  two: {type: unit, out: 16, project: true}\n").draw(details=["one"])
+    assert titles(figure) == [["Unit", "as in one"]]
+
+
+def test_one_pass_of_streams_that_residual_connections_give_is_a_detail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is closed to fit a page is drawn beside it, with what is closed in that."""
+    monkeypatch.setattr(fitting, "SUBJECT_FACTOR", 1.0)
+    monkeypatch.setattr(fitting, "FEW_BOXES_FACTOR", 1.0)
+    recipe = paper("evoformer")
+    scene = recipe.draw().scene
+    first = scene.details[0]
+    assert (first.about.path, [text.text for text in first.texts]) == ("blocks", ["× 48 Block", "one of 48"])
+    ends = {box.about.path for box in first.inside.boxes if box.about.path.startswith(("inputs/", "outputs/"))}
+    assert ends == {"inputs/blocks.m", "inputs/blocks.z", "outputs/blocks.m", "outputs/blocks.z"}
+    assert len(scene.details) > 1
+    assert [*faults(scene), *unlike(recipe, scene), *unread(recipe.program, scene)] == []
+
+
+def test_a_fourth_detail_needs_free_room() -> None:
+    """Of the lookup of RAFT, for which the page hardly grows, and of four blocks of the Evoformer, but of no others."""
+    details = {name: [title for title, *_ in titles(paper(name).draw())] for name in ("raft", "evoformer")}
+    assert "Lookup" in details["raft"]
+    assert len(details["raft"]) == 3
+    assert len(details["evoformer"]) == 4
 
 
 def test_several_details_are_placed_together() -> None:

@@ -378,7 +378,9 @@ class DiagramBuilder:
         words, sentence = first_words(doc) if room else "", first_sentence(doc)
         told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
         found = of_group(flows, about, name, params, words, passes, norms=single, sentence=sentence)
-        return replace(found, name=told, shape=new_shape(node), gives=first_output(node), takes=first_taken(node))
+        again = self.shut and stands_elsewhere(node, plain(place.path), self.places())
+        ends = replace(found, shape=new_shape(node), gives=first_output(node), takes=first_taken(node))
+        return replace(ends, name=told, elsewhere=again)
 
     def flow(
         self, graph: TypedGraph, given: Mapping[str, Sources], place: NodePlace, stream: str = ""

@@ -52,6 +52,12 @@ def _places(root: TypedGraph, holds: Callable[[TypedNode], bool]) -> Iterable[Gr
     return found.values()
 
 
+def node_forms(graph: TypedGraph) -> dict[str, object]:
+    """Return for each node of a graph, by its name, what is the same for all that are alike but for their numbers."""
+    forms: Fold[TypedGraph, TypedNode, object, object] = Fold(TYPED, _node_form, _graph_form, every_node)
+    return {node.name: forms.node(node, "") for node in graph.nodes}
+
+
 def _never_frame(node: TypedGroup) -> bool:
     """Return whether its nodes always stand for themselves: of a `residual`, or of what is around a formula in a slot."""
     part = node.node.part

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from composer.draw.about import About
-from composer.draw.build.group_places import GroupPlace
+from composer.draw.build.group_places import GroupPlace, contents
 from composer.draw.build.levels import Depth
 from composer.draw.closing import boxes_inside
 from composer.draw.details.choice import TELLING, Candidate, candidates, is_other_use, is_small, wanted
 from composer.draw.details.inside import BlockInside, count_read, inside_of
 from composer.draw.details.placing import best_spot, best_spots, covered
-from composer.draw.details.twins import difference
+from composer.draw.details.twins import difference, on_the_skip
 from composer.draw.diagram import Flow
 from composer.draw.geometry import Area, Text
 from composer.draw.layout.ends.named_values import with_names_above
@@ -24,8 +24,12 @@ from composer.draw.paths import INPUTS, is_output, is_pass, lies_in, output_path
 from composer.draw.scene import Box, Detail, Scene
 from composer.draw.style.typography import Typography
 
-MAX_DETAILS = 3
-"""Blocks that are drawn from inside beside a figure by itself: of more, a reader cannot tell what it is about."""
+MAX_DETAILS, MAX_FREE = 3, 4
+"""Blocks that are drawn from inside beside a figure by itself: of more, a reader cannot tell what it is about; and where there is
+room for the last one without a larger page.
+"""
+HARDLY = 1.03
+"""How many times larger a page may be with one more detail and still count as no larger."""
 RESIDUAL = 1
 """How far a chain with one residual connection is from a chain: its detail may only fill free room."""
 MIN_TOGETHER, WORTH_MOVING = 2, 0.95
@@ -54,7 +58,7 @@ class Details:
         """Return a drawing with details of the blocks that are closed in it: those that are named; where none is, those that are
         worth it, as long as the page has room.
         """
-        alone, most = scene, len(details) or MAX_DETAILS
+        alone, most = scene, len(details) or MAX_FREE
         boxes, frames = list(scene.boxes), {frame.about.path for frame in scene.frames}
         tried: set[str] = set()
         while len(scene.details) < most:
@@ -159,9 +163,20 @@ class Details:
         tell_places(whole.pieces, self.typography)
         differing = {other: difference(chosen, self.insides(scene, flow, depth, other)[1]) for other in twins}
         lines = [names, *(f"in {other.called}: {said}" for other, said in differing.items() if said)]
+        lines.append(self.elsewhere(kind, {path for other, said in differing.items() if said for path in other.names}))
         stands_for = [place.path for other in (one, *twins) if other is one or differing[other] for place in other.places]
         placed = self.placed(scene, whole, chosen, [*filter(None, lines)], box, stands_for)
         return placed if not limited or self.has_room(scene, placed, one) else None
+
+    def elsewhere(self, one: GroupPlace, told: Collection[str]) -> str:
+        """Return what is said of all other uses of a block, but for those that are told, that differ from one by a map on a skip
+        connection; nothing where none does, or these do in several ways.
+        """
+        others = [place for place in self.groups() if place.block == one.block != "" and place.path not in told]
+        graph = contents(one.node)
+        graphs = [contents(place.node) for place in others if place.form != one.form]
+        said = {on_the_skip(graph, other) for other in graphs if graph is not None and other is not None} - {""}
+        return f"in some others: {said.pop()}" if len(said) == 1 else ""
 
     def insides(self, scene: Scene, flow: Flow, depth: Depth, one: Candidate) -> tuple[Flow, list[BlockInside | None]]:
         """Return alike blocks from inside, each by itself, and the diagram in which they are closed."""
@@ -179,7 +194,8 @@ class Details:
         tells = one.pulled_out or one.has_streams if scene.details else one.branching >= TELLING
         roomy = tells and self.size(detail.width, detail.height) <= self.limit
         allowed = self.first_limit if roomy else self.limit if one.branching > RESIDUAL or one.pulled_out else 1.0
-        return self.size(placed.width, placed.height) <= max(allowed, self.size(scene.width, scene.height))
+        allowed = allowed if len(scene.details) < MAX_DETAILS else 0.0
+        return self.size(placed.width, placed.height) <= max(allowed, HARDLY * self.size(scene.width, scene.height))
 
     def placed(
         self, scene: Scene, whole: Fragment, inside: BlockInside, lines: Sequence[str], box: Box, alike: Sequence[str]

@@ -13,7 +13,8 @@ from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, InnerOut
 from composer.draw.paths import input_path, lies_in
 from composer.draw.wording import shape
 from composer.graph.anatomy import wires_of
-from composer.graph.typed import TypedGroup, TypedNode, TypedRepeat, TypedScan
+from composer.graph.ir import Ref
+from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 
 MIN_FORK = 2
 """Blocks that read an input from which on it is a fork."""
@@ -116,10 +117,10 @@ def pass_inside(group: Group, read: Sequence[Origin], node: TypedRepeat) -> Bloc
     """Return the inside of one pass of a repeat of several streams, given what is read of it; none where passes differ, where one
     does not hand on several values, or where something else is read.
     """
-    path, flow, graph = group.about.path, group.flows[0], node.passes[-1].graph
+    path, flow, graph = group.about.path, group.flows[0], node.passes[-1]
     if group.kinds or len(group.flows) > 1 or flow.outlet is None:
         return None
-    made: dict[Origin, str] = {NodeOutput(f"{path}.{ref.node}", ref.port): name for name, ref in graph.outputs}
+    made: dict[Origin, str] = {maker_of(flow, path, graph, ref): name for name, ref in graph.graph.outputs}
     stream = made.get(flow.outlet.origin, "")
     back = {(edge.target, edge.port): edge.source.origin for edge in flow.edges if edge.back and not edge.source.reference}
     ports: dict[Origin, str] = {FrameInput(path): stream}
@@ -186,6 +187,17 @@ def flows_of(flow: Flow) -> Iterator[Flow]:
                 yield from flows_of(inner)
 
 
+def maker_of(flow: Flow, path: str, graph: TypedGraph, ref: Ref) -> NodeOutput:
+    """Return what makes a value of the graph at a path, as a diagram of it shows: where that is a group drawn as its nodes,
+    such as a map with a connection around it, one of these.
+    """
+    node, at = graph.by_name.get(ref.node), f"{path}.{ref.node}"
+    if not isinstance(node, TypedGroup) or at in flow.by_path:
+        return NodeOutput(at, ref.port)
+    given = dict(node.graph.graph.outputs)
+    return maker_of(flow, at, node.graph, given[ref.port or next(iter(given))])
+
+
 def outputs_of(flow: Flow, path: str, node: TypedGroup) -> Sequence[tuple[str, DiagramSource]] | None:
     """Return what a block gives, by its names; none where something of it is not given by a node that is drawn."""
     first, *others = node.graph.graph.outputs
@@ -194,10 +206,10 @@ def outputs_of(flow: Flow, path: str, node: TypedGroup) -> Sequence[tuple[str, D
     found = [(first[0] or OUTPUT, flow.outlet)]
     items = flow.by_path
     for name, ref in others:
-        maker = f"{path}.{ref.node}"
-        if maker not in items:
+        made = maker_of(flow, path, node.graph, ref)
+        if made.path not in items:
             return None
-        found.append((name, DiagramSource(NodeOutput(maker, ref.port), shape(node.graph.outputs[name]))))
+        found.append((name, DiagramSource(made, shape(node.graph.outputs[name]))))
     return found
 
 
