@@ -175,8 +175,12 @@ def meetings(random: Random) -> tuple[list[str], list[str]]:
 
 
 def grouped(seed: int) -> str:
-    """Return a recipe of one or two groups with several inputs and outputs, in which branches read what others make too."""
+    """Return a recipe of one or two groups with several inputs and outputs, in which branches read what others make too; or of a U
+    in a group or a repeat.
+    """
     random = Random(f"grouped {seed}")
+    if seed % 4 == 3:
+        return framed_u(random, f"grouped{seed}")
     towers = random.choice([1, 1, 2, 3])
     inputs = [f'x{number}: "float[batch, {DIM}]"' for number in range(towers)]
     given = [f"tower{number}" if random.random() < 0.6 else f"x{number}" for number in range(towers)]
@@ -192,6 +196,24 @@ def grouped(seed: int) -> str:
             given[number] = f"head{number}"
     said = ", ".join(f"out{number}: {value}" for number, value in enumerate(given))
     return "\n".join([f"recipe: grouped{seed}", f"inputs: {{{', '.join(inputs)}}}", "graph:", *graph, f"outputs: {{{said}}}", ""])
+
+
+def framed_u(random: Random, name: str) -> str:
+    """Return a recipe of a U in a group, or in a repeat, between other blocks."""
+    nodes, (last,) = u_shape(random)
+    read = "y" if random.random() < 0.7 else "x"
+    head = [f"recipe: {name}", f'inputs: {{x: "float[batch, {DIM}]"}}', "graph:"]
+    head += [f"  y: {{type: linear, out: {DIM}, in: x}}"] if read == "y" else []
+    kind = random.choice(["group", "group", "repeat"])
+    frame = ["  u:", "    repeat: 3"] if kind == "repeat" else ["  u:"]
+    inner = [f"      {node}" for node in nodes]
+    return "\n".join(
+        [
+            *[*head, *frame, f"    in: {{x: {read}}}", "    graph:", *inner, f"    outputs: {{y: {last}}}"],
+            *([f"  z: {{type: add, in: [u, {read}]}}"] if random.random() < 0.5 else []),
+            *["  head: {type: linear, out: 5}", "outputs: {out: head}", ""],
+        ]
+    )
 
 
 def group(random: Random, name: str, given: list[str]) -> tuple[list[str], list[str]]:
