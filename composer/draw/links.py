@@ -162,7 +162,7 @@ class LinkGraph:
         into: dict[str | Border, list[tuple[str | Border, WirePath]]] = {}
         for wire in self.scene.wires:
             if wire.source and wire.target:
-                start, end = "" if wire.to_inside else wire.passage, "" if wire.from_inside else wire.passage
+                start, end = (wire.passage, "") if wire.from_inside else ("", wire.passage)
                 source = crossing(wire.source, wire.target, wire.kind, wire.from_inside, start)
                 target = crossing(wire.target, wire.source, wire.kind, wire.to_inside, end)
                 if source != target:

@@ -28,6 +28,12 @@ def lies_in(path: str, holder: str) -> bool:
     return path == holder or path.startswith(f"{holder}.")
 
 
+def node_beside(maker: str, path: str) -> str:
+    """Return the name of the node beside another one, or beside what that lies in, which is what makes a value or holds it."""
+    own = f"{path}.".split(".")
+    return next((step for step, other in zip(maker.split("."), own, strict=False) if step != other), maker.rpartition(".")[2])
+
+
 def plain(path: str) -> str:
     """Return a path without the passes of repeats: `layers.3.attn` is `layers.attn`."""
     return re.sub(r"\.\d+(?=\.|$)", "", path)

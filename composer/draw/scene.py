@@ -185,7 +185,9 @@ class WirePath:
     to_inside: bool = False
     """Whether it comes to a border from inside of it."""
     passage: str = ""
-    """Where it starts or ends at a border that several values go through, which of them it is; nothing for the first."""
+    """Which it is of several values that go through a border: of the one that it starts at and goes on inside of, else of the one
+    where it ends; nothing for the first.
+    """
     kind: str = ""
     """Of the boxes and frames that it leads from and to, where there are several of one path."""
     place: str = ""

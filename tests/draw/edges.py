@@ -277,7 +277,7 @@ def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
             continue  # inside of one block
         passage = f"/{wire.passage}" if wire.passage else ""
         if source in frames:
-            start = "" if wire.to_inside else passage
+            start = passage if wire.from_inside else ""
             source += f"{start} in" if target.startswith(f"{source}.") else f"{start} out"
         if target in frames:
             inside = source.startswith((f"{target}.", f"{target} ", f"{target}/"))

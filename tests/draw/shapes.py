@@ -172,3 +172,78 @@ def meetings(random: Random) -> tuple[list[str], list[str]]:
         return nodes, open_ends
     nodes.append(f"meet: {{type: {random.choice(['concat', 'add'])}, in: [{', '.join(open_ends)}]}}")
     return nodes, ["meet"]
+
+
+def grouped(seed: int) -> str:
+    """Return a recipe of one or two groups with several inputs and outputs, in which branches read what others make too; or of a U
+    in a group or a repeat.
+    """
+    random = Random(f"grouped {seed}")
+    if seed % 4 == 3:
+        return framed_u(random, f"grouped{seed}")
+    towers = random.choice([1, 1, 2, 3])
+    inputs = [f'x{number}: "float[batch, {DIM}]"' for number in range(towers)]
+    given = [f"tower{number}" if random.random() < 0.6 else f"x{number}" for number in range(towers)]
+    graph = [f"  {one}: {{type: linear, out: {DIM}, in: {one.replace('tower', 'x')}}}" for one in given if one[0] == "t"]
+    for level in range(random.choice([1, 1, 2])):
+        name = f"group{level}"
+        lines, made = group(random, name, given)
+        graph += lines
+        given = [f"{name}.{one}" if len(made) > 1 else name for one in made]
+    for number, value in enumerate(given):
+        if random.random() < 0.7:
+            graph.append(f"  head{number}: {{type: linear, out: 5, in: {value}}}")
+            given[number] = f"head{number}"
+    said = ", ".join(f"out{number}: {value}" for number, value in enumerate(given))
+    return "\n".join([f"recipe: grouped{seed}", f"inputs: {{{', '.join(inputs)}}}", "graph:", *graph, f"outputs: {{{said}}}", ""])
+
+
+def framed_u(random: Random, name: str) -> str:
+    """Return a recipe of a U in a group, or in a repeat, between other blocks."""
+    nodes, (last,) = u_shape(random)
+    read = "y" if random.random() < 0.7 else "x"
+    head = [f"recipe: {name}", f'inputs: {{x: "float[batch, {DIM}]"}}', "graph:"]
+    head += [f"  y: {{type: linear, out: {DIM}, in: x}}"] if read == "y" else []
+    kind = random.choice(["group", "group", "repeat"])
+    frame = ["  u:", "    repeat: 3"] if kind == "repeat" else ["  u:"]
+    inner = [f"      {node}" for node in nodes]
+    return "\n".join(
+        [
+            *[*head, *frame, f"    in: {{x: {read}}}", "    graph:", *inner, f"    outputs: {{y: {last}}}"],
+            *([f"  z: {{type: add, in: [u, {read}]}}"] if random.random() < 0.5 else []),
+            *["  head: {type: linear, out: 5}", "outputs: {out: head}", ""],
+        ]
+    )
+
+
+def group(random: Random, name: str, given: list[str]) -> tuple[list[str], list[str]]:
+    """Return a group with two to four inputs, each of which is one of those values, and the names of one to four outputs."""
+    ins = "abcd"[: random.randint(max(2, len(given)), 4)]
+    read = ", ".join(f"{one}: {given[number] if number < len(given) else random.choice(given)}" for number, one in enumerate(ins))
+    nodes, values, unread = list[str](), [*ins], {*ins}
+    for one in ins:
+        if random.random() < 0.8:
+            nodes.append(f"      map_{one}: {{type: linear, out: {DIM}, in: {one}}}")
+            values.append(f"map_{one}")
+            unread = (unread - {one}) | {f"map_{one}"}
+    for number in range(random.randint(2, 6)):
+        first, second = random.sample(values, 2)
+        if unread and random.random() < 0.7:
+            second = random.choice(sorted(unread))
+        if first == second or random.random() < 0.3:
+            nodes.append(f"      node{number}: {{type: {random.choice(['relu', 'layernorm', 'sigmoid'])}, in: {second}}}")
+            unread -= {second}
+        else:
+            nodes.append(f"      node{number}: {{type: {random.choice(['add', 'multiply'])}, in: [{first}, {second}]}}")
+            unread -= {first, second}
+        values.append(f"node{number}")
+        unread |= {f"node{number}"}
+    while len(unread) > 4 or unread & {*ins}:
+        low = sorted(unread)[:2] if len(unread) > 1 else [*unread, values[-1]]
+        nodes.append(f"      sum{len(nodes)}: {{type: add, in: [{', '.join(low)}]}}")
+        unread = (unread - {*low}) | {f"sum{len(nodes) - 1}"}
+    ends = sorted(unread)
+    random.shuffle(ends)
+    outs = "pqrs"[: len(ends)]
+    said = ", ".join(f"{one}: {end}" for one, end in zip(outs, ends, strict=True))
+    return [f"  {name}:", f"    in: {{{read}}}", "    graph:", *nodes, f"    outputs: {{{said}}}"], [*outs]

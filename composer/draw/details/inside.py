@@ -10,7 +10,7 @@ from composer.draw.about import About
 from composer.draw.build.value_sources import by_input_name, stream_of
 from composer.draw.diagram import Flow, Group, Leaf, Titles
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, InnerOutput, ModelInput, NodeOutput, Origin
-from composer.draw.paths import input_path, lies_in
+from composer.draw.paths import input_path, lies_in, node_beside
 from composer.draw.wording import shape
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
@@ -95,7 +95,7 @@ def repeat_inside(group: Group, around: Flow, node: TypedRepeat | TypedScan) -> 
     read = [edge.source for edge in around.edges_into(path)] + [
         one for one in inner if not (one.reference or lies_in(one.path, path))
     ]
-    names = {one.origin: beside(one.path, path) for one in read if one.path != path}
+    names = {one.origin: node_beside(one.path, path) for one in read if one.path != path}
     if len(set(names.values())) < len(names):  # several values of one node
         names = {origin: origin.path.rpartition(".")[2] for origin in names}
     exits = dict(given_by(around, path))
@@ -105,12 +105,6 @@ def repeat_inside(group: Group, around: Flow, node: TypedRepeat | TypedScan) -> 
     if len(exits) != 1 or len(set(names.values())) < len(names):
         return None
     return by_itself(group, Flow(None, (group,), around.edges_into(path), None), list(exits.items()), names)
-
-
-def beside(maker: str, path: str) -> str:
-    """Return the name of the node beside another one, or beside what that lies in, which is what makes a value or holds it."""
-    own = f"{path}.".split(".")
-    return next((step for step, other in zip(maker.split("."), own, strict=False) if step != other), maker.rpartition(".")[2])
 
 
 def pass_inside(group: Group, read: Sequence[Origin], node: TypedRepeat) -> BlockInside | None:

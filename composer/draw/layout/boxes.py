@@ -14,6 +14,8 @@ WIDTH, MAX_BOX_WIDTH = 268.0, 430.0
 """Of the boxes of a column: usually, so that `Grouped-query attention` has room between an icon and its parameters; and at most,
 where longer texts are cut.
 """
+TWO_COLUMNS_WIDTH = 240.0
+"""Width of boxes where a model has several columns, so that two and the wires between them fit into a page."""
 MIN_COLUMN_WIDTH = 132.0
 """The least width of boxes that stand side by side, so that branches with short titles are equally wide."""
 MIN_SIDE_WIDTH = 104.0

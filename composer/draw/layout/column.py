@@ -13,6 +13,7 @@ from composer.draw.layout.beside.borders import led_aside, passages_of
 from composer.draw.layout.beside.branch_widths import branch_widths, fit_side_by_side, is_narrow
 from composer.draw.layout.beside.in_layers import layered_frame, side_boxes_of
 from composer.draw.layout.beside.layered import Lay
+from composer.draw.layout.beside.u_shape import u_in_frame
 from composer.draw.layout.ends.port_names import NO_NAMES, far_starts, names_at_ends
 from composer.draw.layout.experts import open_mixture
 from composer.draw.layout.fragment import Fragment, shift, upright
@@ -351,6 +352,9 @@ class Stations:
             found = layered_frame(group, options, items_of)
             assert found is not None  # or else it would have none
             return found
+        u = u_in_frame(flow, options, column) if len(group.flows) == 1 and not sent else None
+        if u is not None:
+            return u
         broken, high = options.broken
         if group.about.path == broken and not sent:
             several = in_columns(flow, high, lambda part, on: column(part, width, options, on))

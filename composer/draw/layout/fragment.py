@@ -219,6 +219,7 @@ def stretch(found: Fragment, y: float, by: float) -> None:
     rest.texts = [one.moved(0, step(one.y)) for one in pieces.texts]
     rest.references = [one.moved(0, step(one.text.y)) for one in pieces.references]
     found.pieces = rest
+    found.out = points(found.out)
     found.ends = {edge: points(old) for edge, old in found.ends.items()}
     found.taps = {key: points(old) for key, old in found.taps.items()}
     found.height += by

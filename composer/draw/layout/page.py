@@ -12,7 +12,7 @@ from composer.draw.layout.beside.choice import clearest, once
 from composer.draw.layout.beside.ladder import ladder_fragment
 from composer.draw.layout.beside.pyramid import pyramid_fragment
 from composer.draw.layout.beside.u_shape import u_on_page
-from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
+from composer.draw.layout.boxes import MAX_BOX_WIDTH, TWO_COLUMNS_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
 from composer.draw.layout.ends.named_values import with_names_above
 from composer.draw.layout.ends.port_names import names_at_ends
@@ -44,8 +44,6 @@ MAX_TITLE_LINES = 4
 """Lines of a title that are drawn; the page's own title, which screen readers read, has all of it."""
 FACTS_WIDTH = 570.0
 """How wide a line of facts may be, however narrow the drawing: about as wide as one column with lanes at both sides."""
-TWO_COLUMNS_WIDTH = 240.0
-"""Width of boxes where a model has several columns, so that two and the wires between them fit into a page."""
 HEADS_APART = 36.0
 """Between heads above each other: more than from one block to the next."""
 HEADER_ROOM = 70.0
@@ -106,7 +104,7 @@ def body(
     ends = lead_out_of_frames(with_ends(framed, titles, inputs, beside=False))
     whole_flow = open_passages(lead_out_of_frames(with_ends(framed, titles, inputs)), opens)
     columns = by_name_where_needed(lead_out_of_layers([*map(name_in_own_frames, split_into_columns(whole_flow))]))
-    u = u_on_page(columns, TWO_COLUMNS_WIDTH, typography, shapes=shapes)
+    u = u_on_page(columns, typography, column, shapes=shapes)
     if u is not None:
         if break_after:
             raise NoColumnEnd(break_after[0], ())

@@ -9,6 +9,7 @@ from blocks.core import spoken
 from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, Origin, PassOutput, maker
 from composer.draw.geometry import Point, Text
 from composer.draw.layout.fragment import Fragment, areas, extent, lines, moved, shift, straightened, stretch
+from composer.draw.paths import node_beside
 from composer.draw.scene import Dot, Style, WirePath
 from composer.draw.style.typography import Typography
 
@@ -163,7 +164,7 @@ class _PageColumns:
     def label(self, source: DiagramSource, gutter: float) -> None:
         """Write above a wire from a column to the first gutter what it carries, in as many words as there is room for."""
         start = self.taps[source.origin][1][-1]
-        name = spoken((source.called or source.path).partition(".")[0]).lower()
+        name = spoken(source.called.partition(".")[0] or node_beside(source.path, self.turn)).lower()
         for said in (f"{name} output · {source.shape}", source.shape):
             if label_above(self.whole, said, source.path, start, gutter, self.typography):
                 return

@@ -224,7 +224,6 @@ def _raise(one: Fragment, y: float, by: float) -> None:
     """Move everything of a column above a height further up, and where it goes out."""
     stretch(one, y, by)
     one.top -= by
-    one.out = tuple((x, old - by if old <= y else old) for x, old in one.out)
 
 
 def _is_end(box: Box, column: Fragment) -> bool:

@@ -70,6 +70,8 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
         still = still and flow.owner not in {e.source.path for e in streams} - {""}
         if path in twins or (isinstance(item, Leaf) and item.model_input):
             continue  # one of several towers, or an input of the model
+        if len(readers) == 1 and output_of(item) in sent:
+            continue  # of what stands beside a block, no wire leads elsewhere
         if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and readers):
             continue
         if any(e.main and e.source.path == trunk and len(read_of[trunk]) == 1 for e in reads):
