@@ -911,8 +911,9 @@ def of_chain(path: str, line: str, model: Model) -> Iterator[str]:
     """Yield what is not so of the widths that a closed box tells in a row: one block has them, or each pass of a repeat those
     between which its number is.
     """
+    known = [one for truths in (model.of(path), *model.inside(path)) for one in truths if one.kind]
+    blocks = [one for one in known if spoken(one.kind) not in model.uses]  # which have the numbers of all that is in them
     for said in CHAIN.findall(line):
-        blocks = (one for truths in (model.of(path), *model.inside(path)) for one in truths if one.kind)
         if not is_chain(path, said, model) and not any(all(map(one.has, numbers(said))) for one in blocks):
             yield f"{path}: `{line}`: no passes have `{said}` one after the other"
 

@@ -250,9 +250,52 @@ def test_a_wrong_size_of_a_pass_is_found(level: Level, there: str, planted: str)
 
 def test_a_pass_of_one_block_is_called_as_that() -> None:
     """With the name of the repeat beside it; a word that ends with a number stands apart from that of the pass."""
-    said = words(drawn(NAMED))
-    assert {"mlp2", "Dense 1", "Linear 24 → 48 · LayerNorm"} <= {*said["mlp2.1"]}
+    said = words(drawn(NAMED.replace("norm: layernorm", "again: {type: linear, out: out}")))
+    assert {"mlp2", "Dense 1", "Linear 24 → 48 · Linear 48 → 48"} <= {*said["mlp2.1"]}
     assert said["up3.0"][0] == "Up 3, pass 0"
+
+
+def test_passes_of_one_block_whose_widths_are_a_chain_are_one_box() -> None:
+    """With the name of the repeat, all widths in their order and what stands between the maps."""
+    text = NAMED.replace("[24, 48]", "[24, 40]")
+    scene = drawn(text)
+    said = words(scene)
+    assert {"mlp2", "× 2 Dense", "Linear 8 → 24 → 40 · LayerNorm"} <= {*said["mlp2"]} and "mlp2.0" not in said
+    assert "B × 40" in {one.text for one in scene.texts}
+    svg, model = composer.load(text).draw().svg(), Model(composer.load(text).program)
+    for there, planted in (("8 → 24 → 40", "8 → 40 → 24"), ("8 → 24 → 40", "8 → 24 → 32"), ("× 2 Dense", "× 3 Dense")):
+        assert there in svg and [*lies(read(svg.replace(there, planted)), model)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("norm: layernorm", "again: {type: linear, out: out}"),  # two maps
+        ("map: {type: linear, out: out}, norm", "map: {type: linear, out: out, bias: out < 30}, norm"),  # other than in widths
+    ],
+)
+def test_passes_that_a_chain_does_not_tell_are_a_box_each(old: str, new: str) -> None:
+    """Those whose one map differs in more than its widths, or that have several maps."""
+    assert old in NAMED
+    assert {"mlp2.0", "mlp2.1"} <= words(composer.load(NAMED.replace(old, new)).draw().scene).keys()
+
+
+def test_pass_of_a_chain_that_is_read_by_itself_is_a_box() -> None:
+    """A wire leads from it to what reads it."""
+    text = NAMED.replace(
+        "outputs: {y: up3}", "  low: {type: linear, out: 16, in: mlp2(0)}\n  sum: {type: add, in: [up3, low]}\noutputs: {y: sum}"
+    )
+    scene = drawn(text)
+    assert ("mlp2.0", "low") in {(wire.source, wire.target) for wire in scene.wires}
+
+
+def test_options_open_the_box_of_a_chain() -> None:
+    """As a frame with the nodes of a pass, or with the other passes as one box."""
+    recipe = composer.load(NAMED)
+    assert "mlp2" in {frame.about.path for frame in recipe.draw(open=["mlp2"]).scene.frames}
+    assert "mlp2.1.dense" in words(recipe.draw(unroll={"mlp2": "1"}).scene)
+    views = {view.key: view for view in all_views(recipe.draw())}
+    assert views["block"].opens["mlp2"] == "block+mlp2" and views["block+mlp2"].closes["mlp2"] == "block"
 
 
 def test_rows_of_passes_that_all_differ_say_which_they_are() -> None:

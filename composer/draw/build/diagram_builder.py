@@ -42,7 +42,7 @@ from composer.draw.build.pass_references import (
     without_parameters,
 )
 from composer.draw.build.reductions import Merged, WithinLoss, reduced, tell_merged, tell_reductions
-from composer.draw.build.single_passes import all_differ, drawn_apart
+from composer.draw.build.single_passes import all_differ, drawn_apart, in_one_box
 from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.undone_concats import LeftOut, without_undone_concats
 from composer.draw.build.value_sources import (
@@ -125,6 +125,8 @@ class DiagramBuilder:
         """Paths of repeats of which the next pass alone reads what each one returns."""
         self.apart: frozenset[str] = frozenset()
         """Paths of repeats of which each pass is a closed box of its own."""
+        self.in_one: frozenset[str] = frozenset()
+        """Paths of repeats that are one closed box, which tells the widths of all passes."""
         self.tapped = False
         """Whether there are such since others read one pass by itself."""
         self.shut = False
@@ -215,7 +217,10 @@ class DiagramBuilder:
             return self.depth.names(plain(around.inner(name).path))
 
         unlike = frozenset(all_differ(graph, kept, nested=self.depth.nested) if self.depth.layers else ())
+        chains = in_one_box(graph, unlike)
+        unlike -= chains
         names = drawn_apart(graph, kept, unlike) if not around.path else unlike
+        self.in_one |= {around.inner(name).path for name in chains - names}
         self.tapped |= bool(names - unlike)
         self.apart |= {around.inner(name).path for name in names}
 
@@ -372,7 +377,7 @@ class DiagramBuilder:
         said = "; ".join(filter(None, [self.captions.description(node, place), self.left_out(place.path)]))
         about = replace(about, parameters=self.counts.total(place.all), description=said)
         part = node.node.part if isinstance(node, TypedGroup) else None
-        single = place.path.rpartition(".")[0] in self.apart
+        single = place.path.rpartition(".")[0] in self.apart or place.path in self.in_one
         room = self.depth.spacious and not self.tapped  # each pass is a box, and so is what reads it
         doc = (part.__doc__ or "") if part is not None else ""
         words, sentence = first_words(doc) if room else "", first_sentence(doc)
@@ -413,6 +418,7 @@ class DiagramBuilder:
         count, kinds = len(node.passes), repeats.passes_by_kind(node)
         folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
         closed = (self.depth.level == "overview" or folded) and not (self.depth.shows(path) or path in self.opened)
+        closed |= path in self.in_one
         lone = [graph.nodes[0] for graph in node.passes if len(graph.nodes) == 1]
         told = closed and (self.shut or not self.apart.isdisjoint(self.around))  # by another box, in few words
         named = {one.name for one in lone if told and stands_elsewhere(one, f"{plain(path)}.{one.name}", self.places())}
@@ -432,7 +438,12 @@ class DiagramBuilder:
         if closed:
             params = repeats.parameters_of_all(node, self.counts, place.first)
             own = "" if self.shut else repeats.own_title(node, title)
-            out.items.append(self.closed(node, flows, f"{own}{called}", tip, params, place, kinds))
+            box = self.closed(node, flows, f"{own}{called}", tip, params, place, kinds)
+            if path in self.in_one:
+                single = repeats.single_title(node, flows)
+                out.items.append(replace(box, name=node.name, look=replace(box.look, title=f"× {count} {single}")))
+            else:
+                out.items.append(box)
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
             about = replace(about, description=self.left_out(path))

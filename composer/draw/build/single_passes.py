@@ -1,14 +1,16 @@
 """Repeats whose passes are boxes of their own: those of few passes that blocks around them read one by one, or that all differ in
-their sizes and are told by few words.
+their sizes and are told by few words; and those that are one box, since a chain of widths tells all of their passes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 from composer.draw.build.closed_groups import holds_layers
 from composer.draw.build.parallel_passes import is_parallel
+from composer.draw.series import OF, as_chain
 from composer.draw.style.looks import look
 from composer.graph.anatomy import TYPED, wires_of
 from composer.graph.ir import Ref
@@ -145,3 +147,42 @@ def _is_chain(graph: TypedGraph, inside: Iterable[bool]) -> bool:
             return False
         before = node.name
     return all(inside) and [ref.node for _, ref in graph.graph.outputs] == [before]
+
+
+# -- passes that are one box
+
+
+def in_one_box(graph: TypedGraph, names: Collection[str]) -> frozenset[str]:
+    """Return which of the repeats of a graph that `all_differ` are one box: those whose passes are nothing but a block of the
+    recipe with one map, from a width to another one from pass to pass, which a chain tells: `Linear 64 → 64 → 128 → 1024`, and of
+    which the last one alone is read. What an author writes as a block is known by its name, and its width alone differs.
+    """
+    found = ((name, graph.by_name[name]) for name in names)
+    chains = {name: node for name, node in found if isinstance(node, TypedRepeat) and _chain_of_widths(node)}
+    read = {
+        ref.node
+        for reader, ref in _reads(graph)
+        if ref.node in chains
+        and reader.partition("(")[0] != ref.node
+        and ref.index not in (None, len(chains[ref.node].passes) - 1)
+    }
+    return frozenset(chains.keys() - read)
+
+
+def _chain_of_widths(node: TypedRepeat) -> str:
+    """Return the chain of widths that tells all passes of a repeat; nothing for others."""
+    lone = [graph.nodes[0] for graph in node.passes if len(graph.nodes) == 1]
+    kinds = {one.node.part.kind for one in lone if isinstance(one, TypedGroup) and one.node.part is not None}
+    if len(lone) < len(node.passes) or len(kinds) != 1:
+        return ""
+    maps = Fold(TYPED, _facts_of_maps, lambda _, found: tuple(chain.from_iterable(found)), every_node)
+    facts = [maps.graph(graph) for graph in node.passes]
+    return as_chain([own[0] for own in facts]) if all(len(own) == 1 for own in facts) else ""
+
+
+def _facts_of_maps(node: TypedNode, inside: Inside[TypedGraph, tuple[str, ...], tuple[str, ...]]) -> tuple[str, ...]:
+    """Return what the maps in a node say, one by one."""
+    if not isinstance(node, TypedBlock):
+        return tuple(chain.from_iterable(inside.passes()))
+    own = look(node)
+    return (f"{own.title} {OF.join(own.facts)}",) if node.parameters and own.hue != "norm" else ()
