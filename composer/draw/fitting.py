@@ -93,6 +93,10 @@ class Attempts:
         return with_places(narrow_page(flow, self.titles, room, self.typography, shapes=self.shapes), self.typography)
 
 
+HARDLY_LARGER, NOTES_FACTOR = 1.02, 1.1
+"""How many times larger a drawing that fits on a page may be for it that inputs are told to be such; and one that does not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """An attempt: how much of a model it shows, and how."""
@@ -140,7 +144,28 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth, *, less: bool = Tr
         if over(opened) <= SUBJECT_FACTOR * max(1.0, over(found.scene)):
             few, found = SUBJECT_FACTOR, Attempt(shown, opened_flow, opened)
     fitted = with_fewer_groups(attempts, found, draw, over, few)
-    return replace(fitted, alike=all_or_none(attempts, whole, fitted, draw, over, few)) if attempts.details else fitted
+    alike = all_or_none(attempts, whole, fitted, draw, over, few) if attempts.details else None
+    fitted, alike = (one and with_notes_of_inputs(attempts, one, draw, over) for one in (fitted, alike))
+    assert fitted is not None
+    return replace(fitted, alike=alike)
+
+
+def with_notes_of_inputs(
+    attempts: Attempts, found: Attempt, draw: Callable[[Flow], Scene], over: Callable[[Scene], float]
+) -> Attempt:
+    """Return a drawing in which it stands behind the names of inputs that they are such, where it was left out and the page is
+    hardly larger with it.
+    """
+    if found.depth.notes or found.depth.level == "overview":
+        return found
+    depth = replace(found.depth, notes=True)
+    flow = attempts.diagram(depth)
+    if flow == found.flow:
+        return found
+    noted = Attempt(depth, flow, draw(flow))
+    size = over(found.scene)
+    limit = max(size, min(MAX_EXCESS, NOTES_FACTOR * size)) if size > HARDLY_LARGER else HARDLY_LARGER
+    return noted if over(noted.scene) <= limit else found
 
 
 def with_less(
@@ -290,7 +315,7 @@ def smaller_depths(depth: Depth) -> Iterator[Depth]:
     if depth.level == "overview":
         yield depth
         return
-    dense = replace(depth, spacious=False, operations=False)
+    dense = replace(depth, spacious=False, notes=False, operations=False)
     yield dense
     yield replace(dense, experts=False)
     if depth.level != "full":

@@ -156,7 +156,7 @@ class Captions:
     def input_suffix(self, input_: InputDecl) -> str:
         """Return what stands behind the name of an input; where there is little room, of one that an output has too, alone."""
         given = {name for name, _ in self.program.root.graph.outputs}
-        if self.depth.level == "overview" or not (self.depth.spacious or input_.name in given):
+        if self.depth.level == "overview" or not (self.depth.notes or input_.name in given):
             return ""
         return OPTIONAL_INPUT if input_.optional or input_.default else REQUIRED_INPUT
 

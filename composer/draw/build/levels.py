@@ -56,11 +56,13 @@ class Depth:
     params: bool = True
     """Whether blocks tell how many parameters they have."""
     spacious: bool = True
-    """Whether there is room for what explains itself: more than a few experts of a mixture, both directions of a recurrent layer,
-    and that an input is one.
+    """Whether there is room for what explains itself: more than a few experts of a mixture, and both directions of a recurrent
+    layer.
     """
     operations: bool = True
     """Whether a formula that consists of a few sums, products and activations is shown as these."""
+    notes: bool = True
+    """Whether there is room for it behind the name of an input that it is one."""
     experts: bool = True
     """Whether mixtures of experts are shown from inside."""
     layers: bool = True
