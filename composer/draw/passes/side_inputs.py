@@ -226,14 +226,15 @@ def _with_start(flow: Flow, start: Leaf, reads: Sequence[DiagramEdge], first: Di
 
 def _twins(flow: Flow, items: Mapping[str, Item]) -> set[str]:
     """Return the blocks that read inputs of the model alone, and whose reader reads another of the same kind."""
-    read = grouped((e for e in flow.edges if e.main and e.upward), lambda e: e.target)
+    read = grouped((e for e in flow.edges if e.upward and not e.shape_only), lambda e: e.target)
     found: set[str] = set()
     for edges in read.values():
         alike: dict[str, set[str]] = {}
         for path in (e.source.path for e in edges):
             item, given = items.get(path), read.get(path, ())
-            if isinstance(item, Leaf) and given and all(e.source.is_model_input for e in given):
-                alike.setdefault(item.look.title, set()).add(path)
+            if isinstance(item, Leaf | Group) and given and all(e.source.is_model_input for e in given):
+                title = item.look.title if isinstance(item, Leaf) else item.header[0].partition(" · ")[0]
+                alike.setdefault(title, set()).add(path)
         found.update(*(paths for paths in alike.values() if len(paths) > 1))
     return found
 
