@@ -225,18 +225,31 @@ def _with_start(flow: Flow, start: Leaf, reads: Sequence[DiagramEdge], first: Di
 
 
 def _twins(flow: Flow, items: Mapping[str, Item]) -> set[str]:
-    """Return the blocks that read inputs of the model alone, and whose reader reads another of the same kind."""
+    """Return the blocks that read inputs of the model alone, and whose reader reads another of the same kind, or that are boxes
+    or frames of one block of the recipe and read several inputs.
+    """
     read = grouped((e for e in flow.edges if e.upward and not e.shape_only), lambda e: e.target)
+    alone = {path for path, edges in read.items() if all(e.source.is_model_input for e in edges)}
+    starts = {path: item for path, item in items.items() if path in alone and isinstance(item, Leaf | Group)}
     found: set[str] = set()
     for edges in read.values():
-        alike: dict[str, set[str]] = {}
-        for path in (e.source.path for e in edges):
-            item, given = items.get(path), read.get(path, ())
-            if isinstance(item, Leaf | Group) and given and all(e.source.is_model_input for e in given):
-                title = item.look.title if isinstance(item, Leaf) else item.header[0].partition(" · ")[0]
-                alike.setdefault(title, set()).add(path)
-        found.update(*(paths for paths in alike.values() if len(paths) > 1))
+        found.update(*(alike for alike in _by_title({e.source.path for e in edges}, starts) if len(alike) > 1))
+    for alike in _by_title({path for path, item in starts.items() if isinstance(item, Group) or item.closed}, starts):
+        found |= alike if len({e.source.path for path in alike for e in read[path]}) > 1 else set()
     return found
+
+
+def _by_title(paths: Collection[str], starts: Mapping[str, Leaf | Group]) -> list[set[str]]:
+    """Return those of some blocks that the model starts with, in sets of one kind each."""
+    found: dict[str, set[str]] = {}
+    for path in starts.keys() & paths:
+        found.setdefault(_title(starts[path]), set()).add(path)
+    return [*found.values()]
+
+
+def _title(item: Leaf | Group) -> str:
+    """Return what a box or a frame is an instance of, without its own name."""
+    return item.look.title if isinstance(item, Leaf) else item.header[0].partition(" · ")[0]
 
 
 def _columns_of_joins(
