@@ -62,6 +62,14 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
         origins = [{e.source.origin for e in into.get(path, ()) if e.main and e.upward} for path in dict.fromkeys(made)]
         return len(origins) > 1 and bool(set.intersection(*origins))
 
+    def shared(read: DiagramEdge, path: str) -> bool:
+        """Return whether something else that stays in a column reads an input that a block reads, and that the trunk does not
+        begin with.
+        """
+        source = read.source
+        others = (e for e in read_of[source.path] if e.target != path and e.target in items and e.target not in gone)
+        return source.is_model_input and read.main and source.path != trunk and any(e.main and e.upward for e in others)
+
     twins = _twins(flow, items) | _columns_of_joins(items, read_of, into)
     for path, item in items.items():
         readers, reads = read_of.get(path, []), tuple(into.get(path, ()))
@@ -76,6 +84,8 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
             continue
         if any(e.upward and e.source.path in items and len(read_of[e.source.path]) == 1 for e in reads):
             continue  # of an input with a box, which would stand there alone
+        if not readers[0].main and any(shared(e, path) for e in reads):
+            continue  # of what another column begins with, it stands there
         if any(source.path == path for _, source in flow.exits) or any(e.source.port or e.back for e in readers):
             continue
         if any(e.source.path in outer_inputs for e in reads):
