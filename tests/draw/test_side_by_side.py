@@ -361,3 +361,40 @@ def test_a_bypass_leads_straight_up_between_two_branches() -> None:
         for box in scene.boxes
         if box.area.grown(4).left < merge.x < box.area.grown(4).right and box.about.path[:7] == "layers."
     ]
+
+
+TIED = """recipe: towers
+inputs: {{anchor: "float[batch, 16]", other: "float[batch, 16]", third: "float[batch, 16]"}}
+blocks:
+  tower:
+    inputs: {{x: "float[batch, dim]"}}
+    graph:
+      fc1: {{type: linear, out: 32}}
+      layers: {{repeat: 2, graph: {{fc: {{type: linear, out: 32}}, relu: relu}}}}
+      fc2: {{type: linear, out: 8}}
+graph:
+  of_anchor: {{type: tower, in: anchor}}
+  of_other: {{type: tower, in: other, tie: of_anchor}}
+  of_third: {{type: tower, in: third, tie: of_anchor}}
+{rest}
+"""
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "  near: {compute: of_anchor - of_other}\n  far: {compute: of_anchor - of_third}\n  y: {compute: near * far}",
+        "  a: {type: relu, in: of_anchor}\n  y: {type: concat, in: [a, of_other]}\n  z: {type: concat, in: [y, of_third]}",
+    ],
+)
+def test_towers_that_share_weights_stand_above_their_inputs(rest: str) -> None:
+    """The first one open or not, with the inputs of all in one row."""
+    for opened in ((), ("of_anchor",)):
+        scene = composer.load(TIED.format(rest=rest)).draw(open=opened, details=("none",)).scene
+        at = boxes(scene)
+        inputs = [at[path] for path in ("anchor", "other", "third")]
+        assert len({box.area.bottom for box in inputs}) == 1
+        assert [one.text.text for one in scene.references if one.source in ("anchor", "other", "third")] == []
+        for path, given in (("of_other", "other"), ("of_third", "third")):
+            tower = at[path].area if path in at else next(one.area for one in scene.frames if one.about.path == path)
+            assert tower.left <= middle(at[given]) <= tower.right

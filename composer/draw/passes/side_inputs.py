@@ -62,6 +62,14 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
         origins = [{e.source.origin for e in into.get(path, ()) if e.main and e.upward} for path in dict.fromkeys(made)]
         return len(origins) > 1 and bool(set.intersection(*origins))
 
+    def shared(read: DiagramEdge, path: str) -> bool:
+        """Return whether something else that stays in a column reads an input that a block reads, and that the trunk does not
+        begin with.
+        """
+        source = read.source
+        others = (e for e in read_of[source.path] if e.target != path and e.target in items and e.target not in gone)
+        return source.is_model_input and read.main and source.path != trunk and any(e.main and e.upward for e in others)
+
     twins = _twins(flow, items) | _columns_of_joins(items, read_of, into)
     for path, item in items.items():
         readers, reads = read_of.get(path, []), tuple(into.get(path, ()))
@@ -78,6 +86,8 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
             continue
         if any(e.upward and e.source.path in items and len(read_of[e.source.path]) == 1 for e in reads):
             continue  # of an input with a box, which would stand there alone
+        if not readers[0].main and any(shared(e, path) for e in reads):
+            continue  # of what another column begins with, it stands there
         if any(source.path == path for _, source in flow.exits) or any(e.source.port or e.back for e in readers):
             continue
         if any(e.source.path in outer_inputs for e in reads):
@@ -249,17 +259,31 @@ def _with_start(flow: Flow, start: Leaf, reads: Sequence[DiagramEdge], first: Di
 
 
 def _twins(flow: Flow, items: Mapping[str, Item]) -> set[str]:
-    """Return the blocks that read inputs of the model alone, and whose reader reads another of the same kind."""
-    read = grouped((e for e in flow.edges if e.main and e.upward), lambda e: e.target)
+    """Return the blocks that read inputs of the model alone, and whose reader reads another of the same kind, or that are boxes
+    or frames of one block of the recipe and read several inputs.
+    """
+    read = grouped((e for e in flow.edges if e.upward and not e.shape_only), lambda e: e.target)
+    alone = {path for path, edges in read.items() if all(e.source.is_model_input for e in edges)}
+    starts = {path: item for path, item in items.items() if path in alone and isinstance(item, Leaf | Group)}
     found: set[str] = set()
     for edges in read.values():
-        alike: dict[str, set[str]] = {}
-        for path in (e.source.path for e in edges):
-            item, given = items.get(path), read.get(path, ())
-            if isinstance(item, Leaf) and given and all(e.source.is_model_input for e in given):
-                alike.setdefault(item.look.title, set()).add(path)
-        found.update(*(paths for paths in alike.values() if len(paths) > 1))
+        found.update(*(alike for alike in _by_title({e.source.path for e in edges}, starts) if len(alike) > 1))
+    for alike in _by_title({path for path, item in starts.items() if isinstance(item, Group) or item.closed}, starts):
+        found |= alike if len({e.source.path for path in alike for e in read[path]}) > 1 else set()
     return found
+
+
+def _by_title(paths: Collection[str], starts: Mapping[str, Leaf | Group]) -> list[set[str]]:
+    """Return those of some blocks that the model starts with, in sets of one kind each."""
+    found: dict[str, set[str]] = {}
+    for path in starts.keys() & paths:
+        found.setdefault(_title(starts[path]), set()).add(path)
+    return [*found.values()]
+
+
+def _title(item: Leaf | Group) -> str:
+    """Return what a box or a frame is an instance of, without its own name."""
+    return item.look.title if isinstance(item, Leaf) else item.header[0].partition(" · ")[0]
 
 
 def _columns_of_joins(
