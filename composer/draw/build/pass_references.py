@@ -161,7 +161,7 @@ def _with_state_box(flow: Flow, before: PreviousPass, path: str, seen: str, give
     leaf = Leaf(About(path, f"{name}: what the step before gave"), Look(name, (seen,), "state"))
     reads = [DiagramEdge(source, path, "", True) for source in (*given, led[0].source)]
     found = changed(flow)
-    return found.with_items((leaf, *found.items)).with_edges((*found.edges, *reads))
+    return found.with_items((leaf, *found.items)).with_edges((*reads, *found.edges))
 
 
 def join_states(flow: Flow) -> Flow:

@@ -34,6 +34,7 @@ from composer.draw.layout.stations import (
     block,
     circle,
     in_pairs,
+    joined_loops,
     own_side,
     starts_of,
 )
@@ -121,6 +122,14 @@ def items_of(flow: Flow, options: LayoutOptions) -> Lay:
         return Stations(spine, side_inputs, {}).fragment(item, incoming, is_circle)
 
     return lay
+
+
+def beside_loops(own: Sequence[SideInput], others: Sequence[SideInput]) -> list[SideInput]:
+    """Return what stands at one side of a circle, given what does at the other one: what a loop starts with is where that is."""
+    moved = joined_loops([*others, *own])
+    loops = {loop: [one for one in moved if moved[one] is loop] for loop in moved.values()}
+    stays = (one for one in own if one not in moved)
+    return [piece for one in stays for piece in (*(loops.get(one, []) if isinstance(one, WiredInput) else []), one)]
 
 
 def first_reader(path: str, flow: Flow) -> int:
@@ -315,7 +324,8 @@ class Stations:
         if len(rights) > 1:
             lefts, rights = [*lefts, *rights[1:]], rights[:1]
         lefts, rights = (lefts, rights) if own else self.by_side(lefts, rights)
-        return (rights, lefts) if any(map(self.leads_around, rights)) else (lefts, rights)
+        lefts, rights = (rights, lefts) if any(map(self.leads_around, rights)) else (lefts, rights)
+        return beside_loops(lefts, rights), beside_loops(rights, lefts)
 
     def leads_around(self, side_input: SideInput) -> bool:
         """Return whether something comes back around branches, of which this is the one at the left."""
