@@ -317,7 +317,8 @@ class DiagramBuilder:
         each = self.counts.shown_whole(place.first)
         about = self.captions.about(node, place, (title, each)).with_parameters(0)
         about = replace(about, description=self.left_out(place.path))
-        return Group(about, (title, each) if each else (title,), (flow,), shape=self.frame_shape(node))
+        header = (title, each) if each else (title,)
+        return Group(about, header, (flow,), shape=self.frame_shape(node), gives=first_output(node))
 
     def frame_shape(self, node: TypedNode) -> str:
         """Return the shape of what a frame gives, where it changes; an overview has room for those of boxes alone."""
