@@ -25,6 +25,7 @@ from composer.draw.build.closed_groups import (
     lone_box,
     lone_repeats,
     new_shape,
+    noise_into,
     places_of_blocks,
     stands_elsewhere,
     told_once,
@@ -274,6 +275,7 @@ class DiagramBuilder:
             out.items.append(around_box(whole, lone))
         elif box:
             out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
+            out.edges += noise_into(node, path) if self.depth.level == "block" and not self.shut else []
         else:
             out.items.append(self.frame(node, title, place, flow))
             given = only(given, stream)
