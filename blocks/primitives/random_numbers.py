@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import annotated_types
 
-from blocks.core import AxisRef, Block, BlockError, BlockView, Look, PositiveFloat, Sizes, declaration, number, torch
+from blocks.core import AxisRef, Block, BlockError, BlockView, Look, PositiveFloat, Sizes, declaration, number, size, torch
 from blocks.primitives.axes import axes_in_words, axis_indices
 
 
@@ -50,6 +50,9 @@ class RandomNumbers(Block):
         told = (word for word in view.settings if not word.startswith(("during", "axes")))
         names = ["row" if name == "batch" else name for name in self.axes or ()]
         each = (f"one for each {axes_in_words(names)}",) if names else ()
+        if len(names) > 1 and "..." in view.sizes:
+            sizes = [size(view.sizes["..."][place].size) for place in self.places(view.sizes)]
+            each = (" × ".join(f"({one})" if " " in one else one for one in sizes),)
         return Look(self.called(), (*told, *each, *always), "io", operation=(f"{self.called().lower()} noise",))
 
     def on(self: Any) -> bool:

@@ -139,6 +139,8 @@ class Group:
     """Of what it gives, where it is not that of what it reads."""
     widths: str = ""
     """From which width to which its passes map one after the other, each by its only map: `64 → 128 → 1024`."""
+    gives: str = ""
+    """What its first output is called, where it has several."""
     goes_on: str = ""
     """Who alone reads what each pass returns: `next layer`; nothing where something around it does."""
 

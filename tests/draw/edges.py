@@ -129,6 +129,8 @@ class Readers:
                     for number, wire in enumerate(wires)
                     for one in self.wire(wire, values)
                 }
+                noise = isinstance(node, TypedGroup) and any(map(is_noise, node.graph.nodes))
+                self.pairs |= {(path, path, "")} if noise and self.shown is not None else set()  # which is named at the box
                 values[node.name] = {"": frozenset([path])}
                 self.note_end(node, path)
             elif isinstance(node, TypedRepeat):
@@ -230,6 +232,11 @@ class Readers:
         ports = values[ref.node]
         port = ref.port if ref.index is None else f"({ref.index}){ref.port}"
         return ports[port] if port in ports else ports[""]
+
+
+def is_noise(node: TypedNode) -> bool:
+    """Return whether a block draws numbers at random that are no mask."""
+    return isinstance(node, TypedBlock) and node.part.kind in ("normal", "uniform")
 
 
 def is_zero(part: Part) -> bool:

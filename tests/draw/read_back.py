@@ -592,6 +592,9 @@ def of_block(node: TypedBlock) -> Iterator[float]:
     for name in ("factors", "value"):  # formulas, drawn as they are written
         if isinstance(formula := getattr(node.part, name, None), str):
             yield from numbers(formula)
+    if node.part.is_random and getattr(node.part, "axes", None):  # a box has their shape
+        made = (one for one in node.outputs.values() if isinstance(one, TensorType))
+        yield from (number for one in made for number in numbers(" × ".join(map(size, one.sizes))))
     if node.part.kind == "slice":  # counted from the end
         yield from (float(-end) for end in (getattr(node.part, "start", 0), getattr(node.part, "stop", None)) if end)
     if (router := getattr(node.part, "router", None)) is not None and router.visits() == "time":

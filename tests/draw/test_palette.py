@@ -41,10 +41,10 @@ def contrast(one: str, other: str) -> float:
 
 
 def fills(palette: Palette) -> dict[str, str]:
-    """Return the fills that tell what a block is: cross-attention has a border of its own, losses are
-    dashed, merges are circles.
+    """Return the fills that tell what a block is: cross-attention has a border of its own, losses and
+    states are dashed, merges are circles.
     """
-    return {hue: paint.fill for hue, paint in palette.hues.items() if hue not in ("cross", "loss", "merge")}
+    return {hue: paint.fill for hue, paint in palette.hues.items() if hue not in ("cross", "loss", "state", "merge")}
 
 
 @pytest.mark.parametrize("sight", SIGHTS)

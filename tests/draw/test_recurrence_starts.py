@@ -81,7 +81,7 @@ def test_a_second_reader_of_a_start_says_no_shape() -> None:
     """It is told at the first one."""
     page = composer.load(MEMORY.replace("place: nowhere}", "place: start_seen}").replace("  nowhere: {", "  #")).draw().scene
     said = {one.target: one.text.text for one in page.references if one.source == "start_seen"}
-    assert [*said.values()] == ["start_seen (6, learned) at first", *["start_seen at first"] * 2]
+    assert [*said.values()] == ["start_seen (6, learned) at first", "start_seen at first"]
 
 
 def test_an_option_that_names_a_start_keeps_its_box() -> None:
@@ -152,11 +152,11 @@ def test_what_zeros_alone_read_stays_where_it_has_parameters() -> None:
 
 
 def test_zeros_at_first_are_no_box(scene: Scene) -> None:
-    """Each block that reads them says so, once for all of its states, and its description tells what gives them."""
+    """What reads them says so, once for all of a block's states, and its description tells what gives them."""
     assert not [one for one in scene.boxes if one.about.path == "nowhere"]
     named = {one.target: one for one in scene.references if one.source == "nowhere"}
-    assert {path: one.text.text for path, one in named.items()} == dict.fromkeys(["steps.moved", "steps.next"], "0 at first")
-    assert "starts with nowhere (Zeros — shape 6; shape 6; sizes of signal)" in box(scene, "steps.moved").about.description
+    assert {path: one.text.text for path, one in named.items()} == {"steps.place": "0 at first"}
+    assert "starts with nowhere (Zeros — shape 6; shape 6; sizes of signal)" in box(scene, "steps.place").about.description
     both = MEMORY.replace("h: start_h, c: start_c", "h: nothing, c: nothing").replace(
         "start_c: {type: parameter, shape: [16]}", ""
     )

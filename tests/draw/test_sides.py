@@ -162,3 +162,12 @@ def test_wires_into_a_box_keep_the_order_of_what_stands_beside_it() -> None:
     assert len(heights) == 5
     assert heights == sorted(heights, key=lambda pair: pair[1])
     assert [start == end for start, end in heights] == [True, True, False, False, False]
+
+
+def test_noise_that_a_closed_block_draws_comes_in_by_its_name() -> None:
+    """As in papers, where it has an arrow into each layer; what it is, the detail of the block tells."""
+    recipe = composer.load(next(path for path in PAPERS if path.stem == "stylegan"))
+    scene = recipe.draw().scene
+    boxes = {one.about.path for one in scene.boxes if one.texts and "Style layer" in {text.text for text in one.texts}}
+    assert {one.target for one in scene.references if one.text.text == "noise"} == boxes
+    assert_every_edge("stylegan", recipe.program, scene)

@@ -151,3 +151,13 @@ def test_two_frames_in_a_row_are_both_drawn_so() -> None:
     whole = whole.replace("  out:", f"{second}  out:").replace("in: parts.state}", "in: others.state}", 1)
     whole = whole.replace("[out, far, parts.std]", "[out, far, parts.std, others.mean, others.std]")
     assert shown_in(drawn(whole)).isdisjoint({"parts", "others", "trunk.y", "more.y"})
+
+
+def test_the_first_value_that_leaves_is_named_where_others_are() -> None:
+    """A reader sees which of the wires that leave the steps of a recurrence is which."""
+    scene = drawn(PLANET.read_text(encoding="utf-8"))
+    (frame,) = (one for one in scene.frames if one.about.path == "steps")
+    said = [one for one in scene.texts if one.role == "port" and one.text in ("h", "s")]
+    above = [one for one in said if one.area.bottom <= frame.area.top]
+    assert [one.text for one in above] == ["h"]
+    assert "s" in {one.text for one in said if one.area.right < frame.area.left + 1}

@@ -324,7 +324,7 @@ def test_axes_are_called_by_their_names(image: str, node: str, said: str) -> Non
         ("{type: slice, axis: last, stop: -1}", ("Slice", "all but the last of the last axis")),
         ("{type: slice, axis: time, stop: -2}", ("Slice", "all but the last 2 of time")),
         ("{type: slice, axis: last, start: 1, stop: 7, step: 2}", ("Slice", "1:7:2 of the last axis")),
-        ("{type: bernoulli, p: 0.9, axes: [batch, time]}", ("Bernoulli", "p 0.9 · one for each row and time")),
+        ("{type: bernoulli, p: 0.9, axes: [batch, time]}", ("Bernoulli", "p 0.9 · B × T")),
         ("{type: stack, in: [x, x], axis: time}", ("Stack", "along a new axis before time")),
         ("{type: stack, in: [x, x]}", ("Stack", "")),
         ("{type: einsum, pattern: 'b t d -> b t', in: [x]}", ("Sum", "b t d → b t")),

@@ -9,16 +9,19 @@ from dataclasses import replace
 from composer.draw.build.parameter_counts import SHARED_WITH
 from composer.draw.build.walks import each_graph_once
 from composer.draw.diagram import Flow, Group, Item, Leaf
+from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.paths import plain
 from composer.draw.series import OF
 from composer.draw.wording import shape
 from composer.graph.anatomy import TYPED, Region
-from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
 from composer.graph.visit import Fold, Inside, Visit, every_node, walk
 
 MAX_DOC = 52
 """Letters of what the author of a block says of it that its box shows."""
 
+NOISE = frozenset({"normal", "uniform"})
+"""Kinds of blocks that draw numbers which are added or multiplied, and no masks of what is left out."""
 CLAUSE_WORDS = 5
 """Words from which on the beginning of a sentence says something by itself: `A class, a timestep and patches` is cut nowhere."""
 
@@ -47,6 +50,15 @@ def new_shape(node: TypedNode) -> str:
             return changed_shape(node.passes[0], node.passes[-1])
         case _:
             return ""
+
+
+def noise_into(node: TypedGroup, path: str) -> list[DiagramEdge]:
+    """Return what comes into the box of a group that its graph draws at random, by its names: noise is no value of the model, so
+    that no wire leads there.
+    """
+    made = [one.name for one in node.graph.nodes if isinstance(one, TypedBlock) and one.part.kind in NOISE]
+    sources = (DiagramSource(NodeOutput(f"{path}.{name}"), reference=name) for name in made)
+    return [DiagramEdge(source, path, "", False) for source in sources]
 
 
 def first_output(node: TypedNode) -> str:

@@ -25,6 +25,7 @@ from composer.draw.build.closed_groups import (
     lone_box,
     lone_repeats,
     new_shape,
+    noise_into,
     places_of_blocks,
     stands_elsewhere,
     told_once,
@@ -312,6 +313,7 @@ class DiagramBuilder:
             out.items.append(around_box(whole, lone))
         elif box:
             out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
+            out.edges += noise_into(node, path) if self.depth.level == "block" and not self.shut else []
         else:
             out.items.append(self.frame(node, title, place, flow))
             given = only(given, stream)
@@ -355,7 +357,8 @@ class DiagramBuilder:
         each = self.counts.shown_whole(place.first)
         about = self.captions.about(node, place, (title, each)).with_parameters(0)
         about = replace(about, description=self.left_out(place.path))
-        return Group(about, (title, each) if each else (title,), (flow,), shape=self.frame_shape(node))
+        header = (title, each) if each else (title,)
+        return Group(about, header, (flow,), shape=self.frame_shape(node), gives=first_output(node))
 
     def frame_shape(self, node: TypedNode) -> str:
         """Return the shape of what a frame gives, where it changes; an overview has room for those of boxes alone."""

@@ -161,7 +161,10 @@ def _with_state_box(flow: Flow, before: PreviousPass, path: str, seen: str, give
     leaf = Leaf(About(path, f"{name}: what the step before gave"), Look(name, (seen,), "state"))
     reads = [DiagramEdge(source, path, "", True) for source in (*given, led[0].source)]
     found = changed(flow)
-    return found.with_items((leaf, *found.items)).with_edges((*found.edges, *reads))
+    first = next(item.about.path for item in flow.items if item.about.path in readers)
+    items = [one for item in found.items for one in ([leaf, item] if item.about.path == first else [item])]
+    place = next((number for number, edge in enumerate(found.edges) if edge.target == first), 0)
+    return found.with_items(items).with_edges((*found.edges[:place], *reads, *found.edges[place:]))
 
 
 def join_states(flow: Flow) -> Flow:

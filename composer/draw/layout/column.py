@@ -35,6 +35,7 @@ from composer.draw.layout.stations import (
     block,
     circle,
     in_pairs,
+    joined_loops,
     own_side,
     starts_of,
 )
@@ -128,6 +129,14 @@ def reads_below(head: Flow) -> bool:
     """Return whether a block in a head reads a value from below the fork."""
     held = {*head.by_path, head.owner}
     return any(e.upward and e.main and e.source.path not in held for e in head.edges)
+
+
+def beside_loops(own: Sequence[SideInput], others: Sequence[SideInput]) -> list[SideInput]:
+    """Return what stands at one side of a circle, given what does at the other one: what a loop starts with is where that is."""
+    moved = joined_loops([*others, *own])
+    loops = {loop: [one for one in moved if moved[one] is loop] for loop in moved.values()}
+    stays = (one for one in own if one not in moved)
+    return [piece for one in stays for piece in (*(loops.get(one, []) if isinstance(one, WiredInput) else []), one)]
 
 
 def first_reader(path: str, flow: Flow) -> int:
@@ -324,7 +333,8 @@ class Stations:
         if len(rights) > 1:
             lefts, rights = [*lefts, *rights[1:]], rights[:1]
         lefts, rights = (lefts, rights) if own else self.by_side(lefts, rights)
-        return (rights, lefts) if any(map(self.leads_around, rights)) else (lefts, rights)
+        lefts, rights = (rights, lefts) if any(map(self.leads_around, rights)) else (lefts, rights)
+        return beside_loops(lefts, rights), beside_loops(rights, lefts)
 
     def leads_around(self, side_input: SideInput) -> bool:
         """Return whether something comes back around branches, of which this is the one at the left."""

@@ -132,16 +132,16 @@ class Gap:
         return " · ".join(filter(None, (shape, item.after)))
 
     def first_output(self) -> str:
-        """Return what the first output of the block is called, where others have their names at wires beside it; nothing where
-        the block says it, or it is as good as no name.
+        """Return what the first output of the block or the frame is called, where others have their names at wires beside it;
+        nothing where it says that, or it is as good as no name.
         """
         item, options = self.giver, self.spine.options
-        if not isinstance(item, Leaf) or item.gives in UNNAMED or options.alone or not options.names:
+        if not isinstance(item, Leaf | Group) or item.gives in UNNAMED or options.alone or not options.names:
             return ""
         path = item.about.path
         sent = any(one.path == path and one.port for one in self.spine.sent)
         others = sent or self.spine.ports.get(path) or self.spine.led_out.get(path)
-        told = words(item.gives) <= words(f"{item.name} {item.look.title}")
+        told = words(item.gives) <= words(f"{item.name} {item.look.title}" if isinstance(item, Leaf) else item.header[0])
         return item.gives if others and not told and output_of(item) in self.spine.read else ""
 
     def write(self, label: str, first: str) -> None:

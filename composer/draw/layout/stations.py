@@ -91,12 +91,16 @@ def circle(
     rights: Sequence[SideInput] = (),
     names: Mapping[DiagramEdge, str] = NO_NAMES,
 ) -> Fragment:
-    """Return a merge, with at most one thing at each side, and `names` of what comes in there at the ends of the wires."""
+    """Return a merge, with at most one thing at each side, what that starts with if it is a loop, and `names` of what comes in
+    there at the ends of the wires.
+    """
     assert leaf.look.sign is not None
     found = Fragment(left=RADIUS, right=RADIUS, height=2 * RADIUS, top=-2 * RADIUS)
     found.pieces.merges.append(MergeCircle(leaf.about, 0, -RADIUS, leaf.look.sign))
     for side, inputs in ((-1, lefts), (1, rights)):
-        _put_level(found, leaf, inputs, names, [-RADIUS] * len(inputs), side, RADIUS, typography)
+        joins = [one for one in reversed(inputs) if one in joined_loops(inputs)]
+        heights = [-RADIUS - SLOT * (joins.index(one) + 1 if one in joins else 0) for one in inputs]
+        _put_level(found, leaf, inputs, names, heights, side, RADIUS, typography)
     upright(found)
     return found
 
