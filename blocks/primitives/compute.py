@@ -189,6 +189,7 @@ PRINTED = (
     (r" - ", " − "),
     (r"(?<![\w)\]²³ ])-|(?<=[-+*/(,·−] )-|^-", "−"),
     (r"(?<![\w.])(\d+)\.0(?![\d.eE])", r"\1"),
+    (r"(?<![\w.])3\.14159(?:2\d*|3)?(?![\w.])", "π"),
     (r"==", "="),
     (r"!=", "≠"),
     (r">=", "≥"),
@@ -203,6 +204,8 @@ def as_printed(formula: str) -> str:
 
     >>> as_printed("ssm * halves.gate * sigmoid(halves.gate)"), as_printed("-exp(float32(a)) / sqrt(dim)")
     ('ssm · gate · σ(gate)', '−exp(a) / √dim')
+    >>> as_printed("3.14159265 * 2 ** band"), as_printed("3.1416 * x")
+    ('π · 2^band', '3.1416 · x')
     """
     for pattern, sign in PRINTED:
         formula = re.sub(pattern, sign, formula)

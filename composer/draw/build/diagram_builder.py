@@ -22,6 +22,7 @@ from composer.draw.build.closed_groups import (
     first_taken,
     first_words,
     holds_layers,
+    is_around_block,
     lone_box,
     lone_repeats,
     new_shape,
@@ -31,7 +32,7 @@ from composer.draw.build.closed_groups import (
 )
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth, Level
-from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart, with_names_in_formulas
+from composer.draw.build.node_names import branch_name, own_name, read_by_name, shown_name, told_apart, with_names_in_formulas
 from composer.draw.build.operations import FORMULA, add_operations, operands_of
 from composer.draw.build.parallel_passes import is_parallel, never_alone, only_handed_on, shared_input
 from composer.draw.build.pass_references import PREVIOUS_STEP, join_states, resolve_previous_passes, without_parameters
@@ -72,6 +73,9 @@ from composer.draw.wording import each_pass, shape
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.language.wording import counted
+
+IDENTITY = "identity"
+"""The kind of block that gives what it reads."""
 
 
 def build_diagram(model: RolledProgram, depth: Depth) -> Flow:
@@ -175,6 +179,9 @@ class DiagramBuilder:
         self.handed_on |= {around.inner(name).path for name in only_handed_on(graph)}
         self.find_single_passes(graph, around)
         for node in graph.nodes:
+            if isinstance(node, TypedBlock) and node.part.kind == IDENTITY and self.is_wire(node, graph, around):
+                values[node.name] = single_output(sources(node.node.wires[0].refs, values))
+                continue
             if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
                 given = sources(node.node.wires[0].refs, values)
                 if self.dissolves(node, rate, graph, given, out):
@@ -203,6 +210,12 @@ class DiagramBuilder:
         names = drawn_apart(graph, kept, unlike) if not around.path else unlike
         self.tapped |= bool(names - unlike)
         self.apart |= {around.inner(name).path for name in names}
+
+    def is_wire(self, node: TypedBlock, graph: TypedGraph, around: NodePlace) -> bool:
+        """Return whether an identity is no box: no formula in its graph calls it by its name, and nothing beside that reads it."""
+        if self.depth.level == "full" or plain(around.inner(node.name).path) in self.depth.named:
+            return False
+        return node.name not in {*read_by_name(graph), *(ref.node for _, ref in graph.graph.outputs)}
 
     def dissolves(self, node: TypedBlock, rate: float, graph: TypedGraph, given: Sources, out: FlowBuilder) -> bool:
         """Return whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
@@ -270,6 +283,8 @@ class DiagramBuilder:
         if part is not None and (part.dissolved or (alone and path not in self.depth.opened)):
             return self.dissolved(node, given, place, out)
         if part is None and node.graph.by_name.keys() == {node.name}:  # around a formula in a slot, which is all there is in it
+            return self.dissolved(node, given, place, out)
+        if self.depth.level == "block" and not self.depth.points_at(plain(path)) and is_around_block(node):
             return self.dissolved(node, given, place, out)
         title = spoken(branch_name(path)) if part is None else spoken(part.kind)
         closed = shut or ((self.depth.level == "overview" or part is not None) and not holds_layers(node.graph, self.lone, path))
