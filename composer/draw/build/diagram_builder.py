@@ -212,7 +212,7 @@ class DiagramBuilder:
         self.apart |= {around.inner(name).path for name in names}
 
     def is_wire(self, node: TypedBlock, graph: TypedGraph, around: NodePlace) -> bool:
-        """Return whether an identity is no box: no formula in its graph calls it by its name, and nothing beside that reads it."""
+        """Return whether an identity is no box: no formula in its graph names it, and nothing beside that reads it."""
         if self.depth.level == "full" or plain(around.inner(node.name).path) in self.depth.named:
             return False
         return node.name not in {*read_by_name(graph), *(ref.node for _, ref in graph.graph.outputs)}
