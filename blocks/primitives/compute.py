@@ -139,10 +139,14 @@ def with_outer_products(formula: str, axes: Mapping[str, frozenset[str]]) -> str
 
 
 def product_icon(written: str, axes: Mapping[str, frozenset[str]]) -> ProductIcon | None:
-    """Return the picture of the outer product of two or three vectors, which share the first axis of all; none for others."""
+    """Return the picture of the outer product of two or three vectors in each row of a batch; none for others.
+
+    >>> product_icon("a ⊗ b", {"a": frozenset("nx"), "b": frozenset("ny")})
+    ProductIcon(vectors=2)
+    """
     names = written.split(" ⊗ ")
     batch = frozenset.intersection(*axes.values()) if axes else frozenset()
-    vectors = all(len(axes.get(name, batch) - batch) == 1 for name in names)
+    vectors = bool(batch) and all(len(axes.get(name, batch) - batch) == 1 for name in names)
     return ProductIcon(2 if len(names) == 2 else 3) if vectors and len(names) in (2, 3) else None
 
 

@@ -253,16 +253,17 @@ class DiagramBuilder:
 
     def formula(self, node: TypedBlock, values: ValueSources, place: NodePlace, out: FlowBuilder) -> NodeSources:
         """Add a formula: as the operations that it consists of where these can be seen, else as one box."""
-        if self.opens(place.path) or self.shows_operations(place.path):
+        if self.shows_operations(place.path):
             operands, pieces = operands_of(node, values), inside(node)
             if operands and pieces:
                 return add_operations(self.captions, node, pieces, operands, place, out)
         return add_block(self.captions, node, read(node.node.wires, values), place, out, self.routed)
 
     def shows_operations(self, path: str) -> bool:
-        """Return whether a formula is shown as its operations at a level that opens no other block."""
-        asked = plain(path) in self.depth.named
-        return self.depth.level == "block" and self.depth.operations and not (asked or path in self.mixed)
+        """Return whether a formula is shown as its operations, if it can be: not where it is to be hidden or called otherwise."""
+        if plain(path) in self.depth.named:
+            return path in self.depth.opened
+        return self.opens(path) or (self.depth.level == "block" and self.depth.operations and path not in self.mixed)
 
     def opens(self, path: str) -> bool:
         """Return whether a block is shown from inside."""
