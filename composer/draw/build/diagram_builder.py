@@ -12,7 +12,7 @@ from typing import assert_never
 from blocks.core import Steps, size, spoken
 from composer.draw.brief import widths_in_turn
 from composer.draw.build import repeats
-from composer.draw.build.blocks import add_block, add_pieces
+from composer.draw.build.blocks import add_block, add_operations, add_pieces, is_identity, operands_of
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import (
     around_box,
@@ -33,7 +33,6 @@ from composer.draw.build.closed_groups import (
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth, Level
 from composer.draw.build.node_names import branch_name, own_name, read_by_name, shown_name, told_apart, with_names_in_formulas
-from composer.draw.build.operations import FORMULA, add_operations, operands_of
 from composer.draw.build.parallel_passes import is_parallel, never_alone, only_handed_on, shared_input
 from composer.draw.build.pass_references import PREVIOUS_STEP, join_states, resolve_previous_passes, without_parameters
 from composer.draw.build.single_passes import all_differ, drawn_apart
@@ -73,9 +72,6 @@ from composer.draw.wording import each_pass, shape
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.language.wording import counted
-
-IDENTITY = "identity"
-"""The kind of block that gives what it reads."""
 
 
 def build_diagram(model: RolledProgram, depth: Depth) -> Flow:
@@ -179,7 +175,7 @@ class DiagramBuilder:
         self.handed_on |= {around.inner(name).path for name in only_handed_on(graph)}
         self.find_single_passes(graph, around)
         for node in graph.nodes:
-            if isinstance(node, TypedBlock) and node.part.kind == IDENTITY and self.is_wire(node, graph, around):
+            if isinstance(node, TypedBlock) and is_identity(node) and self.is_wire(node, graph, around):
                 values[node.name] = single_output(sources(node.node.wires[0].refs, values))
                 continue
             if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
@@ -227,9 +223,9 @@ class DiagramBuilder:
         """Add a node, and return what can be read of it."""
         match node:
             case TypedBlock():
+                if (operands := operands_of(node, values)) is not None:
+                    return self.formula(node, operands, values, place, out)
                 given = read(node.node.wires, values)
-                if node.part.kind == FORMULA:
-                    return self.formula(node, values, place, out)
                 if self.opens(place.path) and (pieces := inside(node)):
                     return add_pieces(self.captions, node, pieces, given, place, out)
                 if self.opens(place.path) and (loops := steps(node)) and self.has_room(loops, place.path):
@@ -251,13 +247,15 @@ class DiagramBuilder:
             case _:
                 assert_never(node)
 
-    def formula(self, node: TypedBlock, values: ValueSources, place: NodePlace, out: FlowBuilder) -> NodeSources:
-        """Add a formula: as the operations that it consists of where these can be seen, else as one box."""
-        if self.shows_operations(place.path):
-            operands, pieces = operands_of(node, values), inside(node)
-            if operands and pieces:
-                return add_operations(self.captions, node, pieces, operands, place, out)
-        return add_block(self.captions, node, read(node.node.wires, values), place, out, self.routed)
+    def formula(
+        self, node: TypedBlock, operands: Mapping[str, Sources], values: ValueSources, place: NodePlace, out: FlowBuilder
+    ) -> NodeSources:
+        """Add a formula of some operands: as the operations that it consists of where these can be seen, else as one box."""
+        pieces = inside(node) if operands and self.shows_operations(place.path) else ()
+        if pieces:
+            return add_operations(self.captions, node, pieces, operands, place, out)
+        given = read(node.node.wires, values)
+        return add_block(self.captions, node, given, place, out, self.routed, places_of(node, values))
 
     def shows_operations(self, path: str) -> bool:
         """Return whether a formula is shown as its operations, if it can be: not where it is to be hidden or called otherwise."""
