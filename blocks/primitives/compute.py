@@ -180,10 +180,14 @@ def with_outer_products(formula: str, axes: Mapping[str, frozenset[str]]) -> str
 
 
 def product_icon(written: str, axes: Mapping[str, frozenset[str]]) -> ProductIcon | None:
-    """Return the picture of the outer product of two or three vectors, which share the first axis of all; none for others."""
+    """Return the picture of the outer product of two or three vectors in each row of a batch; none for others.
+
+    >>> product_icon("a ⊗ b", {"a": frozenset("nx"), "b": frozenset("ny")})
+    ProductIcon(vectors=2)
+    """
     names = written.split(" ⊗ ")
     batch = frozenset.intersection(*axes.values()) if axes else frozenset()
-    vectors = all(len(axes.get(name, batch) - batch) == 1 for name in names)
+    vectors = bool(batch) and all(len(axes.get(name, batch) - batch) == 1 for name in names)
     return ProductIcon(2 if len(names) == 2 else 3) if vectors and len(names) in (2, 3) else None
 
 
@@ -230,6 +234,7 @@ PRINTED = (
     (r" - ", " − "),
     (r"(?<![\w)\]²³ ])-|(?<=[-+*/(,·−] )-|^-", "−"),
     (r"(?<![\w.])(\d+)\.0(?![\d.eE])", r"\1"),
+    (r"(?<![\w.])3\.14159(?:2\d*|3)?(?![\w.])", "π"),
     (r"==", "="),
     (r"!=", "≠"),
     (r">=", "≥"),
@@ -244,6 +249,8 @@ def as_printed(formula: str) -> str:
 
     >>> as_printed("ssm * halves.gate * sigmoid(halves.gate)"), as_printed("-exp(float32(a)) / sqrt(dim)")
     ('ssm · gate · σ(gate)', '−exp(a) / √dim')
+    >>> as_printed("3.14159265 * 2 ** band"), as_printed("3.1416 * x")
+    ('π · 2^band', '3.1416 · x')
     """
     for pattern, sign in PRINTED:
         formula = re.sub(pattern, sign, formula)

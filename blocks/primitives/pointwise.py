@@ -25,7 +25,7 @@ graph: {y: {type: identity, in: x}}
         return "{x}"
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called())
+        return Look(self.called(), low=True)
 
 
 class Scale(Block, kind="scale"):

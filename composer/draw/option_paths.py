@@ -148,7 +148,7 @@ class _KnownPaths:
         Raises:
             Unarrangeable: if one is not, or is empty.
         """
-        depths = [Depth(level, frozenset(self.opened)) for level in LEVELS]
+        depths = [Depth(level, frozenset(self.opened), named=frozenset(labels)) for level in LEVELS]
         titled = {path for depth in depths for path in label_places(build_diagram(self.model, depth))} if labels else set()
         for path, label in labels.items():
             if not label.strip():

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from blocks.core import Part
 from blocks.primitives.combine import Concat
 from blocks.primitives.compute import Compute
-from blocks.primitives.pointwise import Dropout
+from blocks.primitives.pointwise import Dropout, Identity
 from blocks.primitives.reduce import Reduction
 from blocks.primitives.stack_split import Split
 from composer.draw.paths import INPUTS, input_path, is_output, lies_in, output_path, plain
@@ -177,7 +177,7 @@ class Readers:
 
     def block(self, node: TypedBlock, values: Mapping[str, Mapping[str, Made]], path: str) -> Mapping[str, Made]:
         made = {one for wire in node.node.wires for one in self.wire(wire, values)}
-        if self.quiet and isinstance(node.part, Dropout) and path not in self.closed:
+        if self.quiet and isinstance(node.part, Dropout | Identity) and path not in self.closed:
             return {"": frozenset(made)}
         if self.shown is not None and isinstance(node.part, Concat):
             self.ends[path] = node

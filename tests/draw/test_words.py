@@ -29,6 +29,7 @@ from composer.graph.passes.roll_layers.roll_layers import folded
 from tests.draw.cases import FORMS, PAPERS
 from tests.draw.checks import overlaps
 from tests.draw.flows import flow
+from tests.draw.test_drawings import assert_every_edge
 
 
 @pytest.mark.parametrize(
@@ -480,3 +481,50 @@ outputs: {y: both}
         names += f"\n  both: {{type: add, in: [{first}, {second}]}}"
         svg = composer.load(text.replace("NAMES", names)).draw().svg()
         assert all(f">{words}" in svg for words in said)
+
+
+def test_padding_at_one_end_tells_what_it_appends() -> None:
+    """And both ends, or a multiple, are told as a padding."""
+    text = 'recipe: p\ninputs: {x: "float[batch, time, 8]"}\ngraph: {y: {type: pad, axis: last, SET, in: x}}\noutputs: {y: y}\n'
+    told = {}
+    for given in ("after: 1, value: 1", "before: 3", "before: 1, after: 1", "multiple: 4"):
+        (box,) = (one for one in composer.load(text.replace("SET", given)).draw().scene.boxes if one.about.path == "y")
+        told[given] = [one.text for one in box.texts][:2]
+    assert told["after: 1, value: 1"] == ["Append", "1 along the last axis"]
+    assert told["before: 3"] == ["Prepend", "3 × 0 along the last axis"]
+    assert {told["before: 1, after: 1"][0], told["multiple: 4"][0]} == {"Padding"}
+
+
+ONE_BLOCK = """recipe: one_block
+inputs: {x: "float[batch, time, 8]"}
+blocks:
+  mixer:
+    doc: Two maps.
+    inputs: {x: "float[batch, time, dim]"}
+    graph:
+      up: {type: linear, out: 16}
+      down: {type: linear, out: 8}
+graph:
+  first: {type: linear, out: 8, in: x}
+  same: identity
+  mixed:
+    type: residual
+    norm: layernorm
+    body:
+      graph:
+        inner: {type: mixer, in: input}
+  last: {type: add, in: [mixed, same]}
+outputs: {y: last}
+"""
+
+
+def test_one_block_of_a_graph_and_an_identity_have_no_frame_and_no_box() -> None:
+    """At `block`; at `full` and where an option names them, they are there."""
+    recipe = composer.load(ONE_BLOCK)
+    scene = recipe.draw().scene
+    assert not scene.frames
+    assert {"mixed.body.inner", "first"} <= {box.about.path for box in scene.boxes}
+    assert "same" not in {box.about.path for box in scene.boxes}
+    assert_every_edge("one_block", recipe.program, scene)
+    assert "same" in {box.about.path for box in recipe.draw("full").scene.boxes}
+    assert [frame.about.path for frame in recipe.draw(labels={"mixed.body": "Mixed"}).scene.frames] == ["mixed.body"]

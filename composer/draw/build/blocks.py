@@ -13,7 +13,7 @@ from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import first_output
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.node_names import shown_name
-from composer.draw.build.value_sources import NO_PLACES, NodeSources, Sources, merge_by_origin, of_block
+from composer.draw.build.value_sources import NO_PLACES, NodeSources, Sources, ValueSources, merge_by_origin, of_block, sources
 from composer.draw.diagram import Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.paths import lies_in, plain
@@ -22,6 +22,8 @@ from composer.draw.wording import shape
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedNode, is_renewal
 
+IDENTITY = "{x}"
+"""The source of what gives what it reads."""
 SPACIOUS_EXPERTS, DENSE_EXPERTS = 6, 4
 """Experts of which all are drawn; of more, all but the middle ones, and one less."""
 
@@ -136,6 +138,44 @@ def add_each_piece(
             out.edges += [DiagramEdge(source, below, port, main) for source in values.get(name, ())]
         values[piece.name] = (DiagramSource(NodeOutput(below)),)
     return values
+
+
+def is_identity(node: TypedBlock) -> bool:
+    """Return whether a block gives what it reads."""
+    alone = not node.parameters and [*node.part.inputs] == ["x"] and len(node.outputs) == 1
+    return alone and node.part.inline(node.sizes) == IDENTITY
+
+
+def operands_of(node: TypedBlock, values: ValueSources) -> Mapping[str, Sources] | None:
+    """Return where each value that a formula reads comes from, by its name with a `$`; nothing where a name stands for several
+    values, such as those of passes that differ, or two for one, which an operation would seem to read once. None for what is
+    no formula.
+    """
+    formula = getattr(node.part, "formula", None)
+    if not isinstance(formula, Formula) or isinstance(node.part, Loss):
+        return None
+    refs = [ref for wire in node.node.wires for ref in wire.refs]
+    found = [sources((ref,), values) for ref in refs]
+    single = len({one[0] for one in found if len(one) == 1}) == len(found) == len(formula.names)
+    return {f"${name}": one for name, one in zip(formula.names, found, strict=True)} if single else {}
+
+
+def add_operations(
+    captions: Captions,
+    node: TypedBlock,
+    pieces: Sequence[Piece],
+    operands: Mapping[str, Sources],
+    place: NodePlace,
+    out: FlowBuilder,
+) -> NodeSources:
+    """Add the operations of a formula; what the last one gives has the shape and the name of the value of the formula."""
+    values = add_each_piece(captions, node, pieces, operands, place, out)
+    (last,) = values[pieces[-1].name]
+    (gives,) = (shape(type_) for type_ in node.outputs.values())
+    whole, end = replace(last, shape=gives, called=place.path), out.items[-1]
+    assert isinstance(end, Leaf)
+    out.items[-1] = replace(end, shape=gives if gives != shape(node.first_input) else "")
+    return NodeSources({"": (whole,), **dict.fromkeys(node.outputs, (whole,))})
 
 
 def leaf(captions: Captions, node: TypedBlock, seen: Look, place: NodePlace) -> Leaf:

@@ -95,6 +95,14 @@ def lone_box(node: TypedGroup, flow: Flow) -> Leaf | None:
     return item if isinstance(item, Leaf) and item.closed else None
 
 
+def is_around_block(node: TypedGroup) -> bool:
+    """Return whether a graph that a recipe writes in a slot is nothing but one block of the recipe, whose box tells as much."""
+    nodes = node.graph.nodes
+    inner = nodes[0] if len(nodes) == 1 and node.node.part is None else None
+    used = isinstance(inner, TypedGroup) and inner.node.part is not None and not holds_layers(inner.graph)
+    return used and len(node.graph.graph.outputs) == 1
+
+
 def around_box(group: Leaf, inner: Leaf) -> Leaf:
     """Return a group as the box of what is closed in it, with the title of both: `Branch · × 4 Unit`."""
     look = replace(inner.look, title=f"{group.look.title}{OF}{inner.look.title}", brief=group.look.brief)

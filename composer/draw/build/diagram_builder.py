@@ -12,7 +12,7 @@ from typing import assert_never
 from blocks.core import Steps, size, spoken
 from composer.draw.brief import widths_in_turn
 from composer.draw.build import repeats
-from composer.draw.build.blocks import add_block, add_pieces
+from composer.draw.build.blocks import add_block, add_operations, add_pieces, is_identity, operands_of
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import (
     around_box,
@@ -22,6 +22,7 @@ from composer.draw.build.closed_groups import (
     first_taken,
     first_words,
     holds_layers,
+    is_around_block,
     lone_box,
     lone_repeats,
     new_shape,
@@ -32,8 +33,7 @@ from composer.draw.build.closed_groups import (
 )
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth, Level
-from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart, with_names_in_formulas
-from composer.draw.build.operations import FORMULA, add_operations, operands_of
+from composer.draw.build.node_names import branch_name, own_name, read_by_name, shown_name, told_apart, with_names_in_formulas
 from composer.draw.build.parallel_passes import is_parallel, never_alone, only_handed_on, shared_input
 from composer.draw.build.pass_references import (
     PREVIOUS_STEP,
@@ -193,6 +193,9 @@ class DiagramBuilder:
         self.handed_on |= {around.inner(name).path for name in only_handed_on(graph)}
         self.find_single_passes(graph, around)
         for node in graph.nodes:
+            if isinstance(node, TypedBlock) and is_identity(node) and self.is_wire(node, graph, around):
+                values[node.name] = single_output(sources(node.node.wires[0].refs, values))
+                continue
             if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
                 given = sources(node.node.wires[0].refs, values)
                 if self.dissolves(node, rate, graph, given, out):
@@ -225,6 +228,12 @@ class DiagramBuilder:
         self.tapped |= bool(names - unlike)
         self.apart |= {around.inner(name).path for name in names}
 
+    def is_wire(self, node: TypedBlock, graph: TypedGraph, around: NodePlace) -> bool:
+        """Return whether an identity is no box: no formula in its graph names it, and nothing beside that reads it."""
+        if self.depth.level == "full" or plain(around.inner(node.name).path) in self.depth.named:
+            return False
+        return node.name not in {*read_by_name(graph), *(ref.node for _, ref in graph.graph.outputs)}
+
     def dissolves(self, node: TypedBlock, rate: float, graph: TypedGraph, given: Sources, out: FlowBuilder) -> bool:
         """Return whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
         if not rate or self.depth.level == "overview" or not self.depth.dropout:
@@ -235,9 +244,9 @@ class DiagramBuilder:
         """Add a node, and return what can be read of it."""
         match node:
             case TypedBlock():
+                if (operands := operands_of(node, values)) is not None:
+                    return self.formula(node, operands, values, place, out)
                 given = read(node.node.wires, values)
-                if node.part.kind == FORMULA:
-                    return self.formula(node, values, place, out)
                 if self.opens(place.path) and (pieces := inside(node)):
                     return add_pieces(self.captions, node, pieces, given, place, out)
                 if self.opens(place.path) and (loops := steps(node)) and self.has_room(loops, place.path):
@@ -261,18 +270,21 @@ class DiagramBuilder:
             case _:
                 assert_never(node)
 
-    def formula(self, node: TypedBlock, values: ValueSources, place: NodePlace, out: FlowBuilder) -> NodeSources:
-        """Add a formula: as the operations that it consists of where these can be seen, else as one box."""
-        if self.opens(place.path) or self.shows_operations(place.path):
-            operands, pieces = operands_of(node, values), inside(node)
-            if operands and pieces:
-                return add_operations(self.captions, node, pieces, operands, place, out)
-        return add_block(self.captions, node, read(node.node.wires, values), place, out, self.routed)
+    def formula(
+        self, node: TypedBlock, operands: Mapping[str, Sources], values: ValueSources, place: NodePlace, out: FlowBuilder
+    ) -> NodeSources:
+        """Add a formula of some operands: as the operations that it consists of where these can be seen, else as one box."""
+        pieces = inside(node) if operands and self.shows_operations(place.path) else ()
+        if pieces:
+            return add_operations(self.captions, node, pieces, operands, place, out)
+        given = read(node.node.wires, values)
+        return add_block(self.captions, node, given, place, out, self.routed, places_of(node, values))
 
     def shows_operations(self, path: str) -> bool:
-        """Return whether a formula is shown as its operations at a level that opens no other block."""
-        asked = plain(path) in self.depth.named
-        return self.depth.level == "block" and self.depth.operations and not (asked or path in self.mixed)
+        """Return whether a formula is shown as its operations, if it can be: not where it is to be hidden or called otherwise."""
+        if plain(path) in self.depth.named:
+            return path in self.depth.opened
+        return self.opens(path) or (self.depth.level == "block" and self.depth.operations and path not in self.mixed)
 
     def opens(self, path: str) -> bool:
         """Return whether a block is shown from inside."""
@@ -293,6 +305,8 @@ class DiagramBuilder:
         if part is not None and (part.dissolved or (alone and path not in self.depth.opened)):
             return self.dissolved(node, given, place, out)
         if part is None and node.graph.by_name.keys() == {node.name}:  # around a formula in a slot, which is all there is in it
+            return self.dissolved(node, given, place, out)
+        if self.depth.level == "block" and not self.depth.points_at(plain(path)) and is_around_block(node):
             return self.dissolved(node, given, place, out)
         title = spoken(branch_name(path)) if part is None else spoken(part.kind)
         closed = shut or ((self.depth.level == "overview" or part is not None) and not holds_layers(node.graph, self.lone, path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from composer.draw.brief import is_parameter
 from composer.draw.diagram import Leaf, Row
 from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
 from composer.draw.scene import Box
@@ -51,7 +52,7 @@ def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: b
         name = typography.width(leaf.name, "name") + NAME_GAP if leaf.name and named else 0.0
         line = needed_in_line(leaf, typography)
         return min((line + name if line + name <= WIDTH else line) + 1, MAX_BOX_WIDTH)
-    params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else typography.width(leaf.params, "params") + PAD + 8
+    params = 0.0 if not leaf.params or tells_params_below(leaf, narrow) else typography.width(leaf.params, "params") + PAD + 8
     title = typography.width(look.title, "title")
     with_name = title + 2 * (icon + typography.width(leaf.name, "name") + NAME_GAP) if leaf.name and named else 0.0
     title = max(title + 2 * max(icon, params), min(with_name, WIDTH))
@@ -76,12 +77,19 @@ def needed_in_line(leaf: Leaf, typography: Typography) -> float:
     return both if both <= WIDTH else max(title, detail) + 2 * PAD
 
 
+def tells_params_below(leaf: Leaf, narrow: bool) -> bool:
+    """Return whether a narrow box tells how many parameters it has behind its facts: where these are nothing but a shape, the
+    number would seem to go on with that.
+    """
+    return narrow and bool(leaf.look.facts) and not is_parameter(leaf)
+
+
 def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
     """Return the line below the title."""
     said = [leaf.look.detail] if leaf.look.detail else []
     if leaf.look.mask and not leaf.look.known_mask:
         said.append(leaf.look.mask)
-    if narrow and leaf.params and said:
+    if leaf.params and said and tells_params_below(leaf, narrow):
         said.append(leaf.params)
     return " · ".join(said)
 
@@ -181,7 +189,7 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
 def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool, typography: Typography) -> list[Text]:
     """Return the title, the lines below it and the parameters around a height."""
     details = details_of(leaf, narrow=narrow)
-    params = "" if narrow and details else leaf.params
+    params = "" if details and tells_params_below(leaf, narrow) else leaf.params
     room = width - 2 * max(icon, typography.width(params, "params") + PAD + 8 if params else 0)
     size = typography.scale
     top = middle - DETAIL_LINE * size * max(len(details) - 1, 0) / 2
