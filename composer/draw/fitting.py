@@ -253,6 +253,8 @@ def all_or_none(
     best = at(replace(found.depth, closed=found.depth.closed.union(*blocks, *often)))
     closed, opened = best.depth.closed, best.depth.opened
     depths = [replace(less, opened=opened, closed=closed) for less in (whole.depth, *smaller_depths(whole.depth))]
+    if subject_of(at(depths[0]).flow):  # which it may be by what is closed
+        limit = max(limit, SUBJECT_FACTOR)
     within_page = ((at(less), 1.0) for less in depths if less.layers and less.nested)
     allowed = ((at(less), limit) for less in depths)
     best = next((one for one, room in chain(within_page, allowed) if over(one.scene) <= room), best)
