@@ -39,6 +39,8 @@ SUBJECT_SHARE, SUBJECT_FACTOR = 0.4, 4 / 3
 """How much of a model is in the repeat that it is about; and how many times larger than a page, or than the drawing with this
 closed where that is larger, a drawing with this open may be.
 """
+MAX_OPENED = 4
+"""Repeats of those that a page is too small for together which are tried to be open one by one."""
 MAX_EXCESS = 4 / 3
 """How many times larger than a page a drawing may be without a word about it."""
 MAX_DETAILS_EXCESS = 1.4
@@ -143,7 +145,7 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth, *, less: bool = Tr
         opened = draw(opened_flow)
         if over(opened) <= SUBJECT_FACTOR * max(1.0, over(found.scene)):
             few, found = SUBJECT_FACTOR, Attempt(shown, opened_flow, opened)
-    fitted = with_fewer_groups(attempts, found, draw, over, few)
+    fitted = with_repeats(attempts, whole, with_fewer_groups(attempts, found, draw, over, few), draw, over, few)
     alike = all_or_none(attempts, whole, fitted, draw, over, few) if attempts.details else None
     fitted, alike = (one and with_notes_of_inputs(attempts, one, draw, over) for one in (fitted, alike))
     assert fitted is not None
@@ -225,6 +227,29 @@ def with_fewer_groups(
     return opened if over(opened.scene) <= limit else fewer
 
 
+def with_repeats(
+    attempts: Attempts,
+    whole: Attempt,
+    found: Attempt,
+    draw: Callable[[Flow], Scene],
+    over: Callable[[Scene], float],
+    limit: float,
+) -> Attempt:
+    """Return a drawing in which those repeats are open again, the largest first, for which a page has room, where all were closed
+    together to fit it.
+    """
+    if found.depth.layers or found.depth.level != "block" or over(found.scene) > limit:
+        return found
+    boxes = {one.about.path: sum(1 for _ in one.flows[0].leaves()) for one in outermost_repeats(whole.flow)}
+    for path in sorted(boxes, key=boxes.__getitem__, reverse=True)[:MAX_OPENED]:
+        if not is_open(found.scene, path):
+            depth = replace(found.depth, opened=found.depth.opened | {path})
+            flow = attempts.diagram(depth)
+            opened = Attempt(depth, flow, draw(flow)) if flow != found.flow else found
+            found = opened if over(opened.scene) <= limit else found
+    return found
+
+
 def all_or_none(
     attempts: Attempts,
     whole: Attempt,
@@ -253,6 +278,8 @@ def all_or_none(
     best = at(replace(found.depth, closed=found.depth.closed.union(*blocks, *often)))
     closed, opened = best.depth.closed, best.depth.opened
     depths = [replace(less, opened=opened, closed=closed) for less in (whole.depth, *smaller_depths(whole.depth))]
+    if subject_of(at(depths[0]).flow):  # which it may be by what is closed
+        limit = max(limit, SUBJECT_FACTOR)
     within_page = ((at(less), 1.0) for less in depths if less.layers and less.nested)
     allowed = ((at(less), limit) for less in depths)
     best = next((one for one, room in chain(within_page, allowed) if over(one.scene) <= room), best)

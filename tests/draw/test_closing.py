@@ -1,6 +1,8 @@
 """Groups that a page has no room for: which are closed, and what is said of it."""
 
+import re
 from collections.abc import Collection
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -204,3 +206,42 @@ def test_a_view_keeps_closed_what_the_figure_closed() -> None:
     boxes = [{box.about.path for box in one.scene.boxes} for one in (figure, opened)]
     assert boxes[0] - boxes[1] == {"class5"}
     assert all(path.startswith("class5.") for path in boxes[1] - boxes[0])
+
+
+def test_repeats_that_a_page_has_room_for_stay_open(tmp_path: Path) -> None:
+    """Of three that are too large together, the largest one, and then the other for which there is room."""
+    kinds = ("falnrfal", "nflarnfaffanlrfanlrf", "flnarlfafnralnfa")
+    each = "".join(f"  r{n}:\n    repeat: 3\n    graph:\n{chain(own)}" for n, own in enumerate(kinds))
+    figure = composer.load(recipe(tmp_path, each + "  end: {type: concat, in: [r0, r1, r2]}\n")).draw()
+    assert frames(figure) == {"r0", "r1"}
+    assert "r2" in boxes(figure)
+    assert figure.excess <= MAX_EXCESS
+
+
+def widened(text: str, node: str, more: int) -> str:
+    """Return a recipe with so many activations behind a node."""
+    (said,) = re.findall(rf"^( +){node}: (.*)$", text, re.MULTILINE)
+    names = [*(f"{node}_{number}" for number in range(more)), node]
+    kinds = [said[1], *("relu" if number % 2 else "gelu" for number in range(more))]
+    lines = (f"{said[0]}{name}: {kind}" for name, kind in zip(names, kinds, strict=True))
+    return re.sub(rf"^ +{node}: .*$", "\n".join(lines).replace("\\", r"\\"), text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("paper", "node", "most"),
+    [
+        ("evoformer", "far", 4),
+        pytest.param("evoformer", "m_new", 3, marks=pytest.mark.exhaustive),
+        ("detr", "narrow", 6),
+        ("tacotron2", "final", 6),
+        pytest.param("latent_diffusion", "conv_in", 6, marks=pytest.mark.exhaustive),
+        pytest.param("raft", "motion", 6, marks=pytest.mark.exhaustive),
+        pytest.param("latent_diffusion", "sines", 6, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_what_is_shown_shrinks_gradually(paper: str, node: str, most: int) -> None:
+    """However near to the limit of a page a figure is, a few more boxes close a little of it: no more than a third."""
+    text = (Path(__file__).parent / f"papers/{paper}.yaml").read_text(encoding="utf-8")
+    scenes = [composer.load(widened(text, node, more)).draw().scene for more in range(0, most + 1, 2)]
+    shown = [len(one.boxes) + sum(len(detail.inside.boxes) for detail in one.details) for one in scenes]
+    assert all(after > 2 / 3 * before for before, after in pairwise(shown))
