@@ -181,7 +181,7 @@ def stream_of(graph: TypedGraph) -> str:
 
 
 def led_in_once(given: Mapping[str, Sources], stream: str, path: str) -> Mapping[str, Sources]:
-    """Return what a group is given, in which what goes up into its frame as the stream comes in there under its other names, too."""
+    """Return what a group is given: what goes up into its frame as the stream comes in there under its other names, too."""
     own = given.get(stream, ())
     entry = tuple(DiagramSource(FrameInput(path), one.shape) for one in own)
     return {name: entry if name != stream and len(own) == 1 and ours == own else ours for name, ours in given.items()}

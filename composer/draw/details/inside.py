@@ -70,7 +70,8 @@ def group_inside(group: Group, outer: Sequence[DiagramEdge], node: TypedGroup) -
         return None
     stream = stream_of(node.graph)
     ports: dict[Origin, str] = {FrameInput(path): stream} if stream else {}
-    for edge in (edge for edge in outer if edge.port):
+    first = {edge.source.origin for edge in outer if not edge.port}  # which comes in as the stream under other names, too
+    for edge in (edge for edge in outer if edge.port and edge.source.origin not in first):
         origin = edge.source.origin
         if isinstance(origin, InnerOutput) and origin.path == path:  # its own output, of the step before
             origin = origin.made
