@@ -175,8 +175,8 @@ def meetings(random: Random) -> tuple[list[str], list[str]]:
 
 
 def grouped(seed: int) -> str:
-    """Return a recipe of one or two groups with several inputs and outputs, in which branches read what others make too; or of a U
-    in a group or a repeat.
+    """Return a recipe of one or two groups with several inputs and outputs, in which branches read what others make too; or of a
+    U in a group or a repeat.
     """
     random = Random(f"grouped {seed}")
     if seed % 4 == 3:

@@ -58,6 +58,7 @@ from composer.draw.build.value_sources import (
     edges_into,
     first_input,
     joins_a_row,
+    led_in_once,
     of_frame,
     of_inner_pass,
     only,
@@ -317,7 +318,8 @@ class DiagramBuilder:
         inside = self.at_level("block") if boxed else self
         if path in self.depth.opened and self.depth.level != "overview" and len(node.graph.nodes) == 1:
             self.opened.add(place.inner(node.graph.nodes[0].name).path)
-        flow, ports = (inside.in_box() if box else inside).flow(node.graph, given, place, stream)
+        read = given if box else led_in_once(given, stream, path)
+        flow, ports = (inside.in_box() if box else inside).flow(node.graph, read, place, stream)
         self.names[path] = own_name(node, place)
         if part is not None:
             self.uses[path] = title

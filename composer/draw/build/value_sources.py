@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from composer.draw.build.pass_references import consecutive_passes, named_passes, range_name
-from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin
 from composer.draw.wording import shape
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref, Wire
@@ -178,6 +178,13 @@ def stream_of(graph: TypedGraph) -> str:
     ports = [one.rstrip("?*") for one in node.part.inputs] if isinstance(node, TypedBlock) else ports
     into = [wire for wire in wires_of(node.node) if wire.port == next(iter(ports), "")]
     return name if len(into) == 1 and [ref.node for ref in into[0].refs] == [name] else ""
+
+
+def led_in_once(given: Mapping[str, Sources], stream: str, path: str) -> Mapping[str, Sources]:
+    """Return what a group is given: what goes up into its frame as the stream comes in there under its other names, too."""
+    own = given.get(stream, ())
+    entry = tuple(DiagramSource(FrameInput(path), one.shape) for one in own)
+    return {name: entry if name != stream and len(own) == 1 and ours == own else ours for name, ours in given.items()}
 
 
 def joins_a_row(graph: TypedGraph, name: str, given: Mapping[str, Sources]) -> bool:

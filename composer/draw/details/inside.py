@@ -13,7 +13,7 @@ from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, InnerOut
 from composer.draw.paths import input_path, lies_in, node_beside
 from composer.draw.wording import shape
 from composer.graph.anatomy import wires_of
-from composer.graph.ir import Ref
+from composer.graph.ir import Graph, Ref
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 
 MIN_FORK = 2
@@ -70,7 +70,8 @@ def group_inside(group: Group, outer: Sequence[DiagramEdge], node: TypedGroup) -
         return None
     stream = stream_of(node.graph)
     ports: dict[Origin, str] = {FrameInput(path): stream} if stream else {}
-    for edge in (edge for edge in outer if edge.port):
+    first = {edge.source.origin for edge in outer if not edge.port}  # which comes in as the stream under other names, too
+    for edge in (edge for edge in outer if edge.port and edge.source.origin not in first):
         origin = edge.source.origin
         if isinstance(origin, InnerOutput) and origin.path == path:  # its own output, of the step before
             origin = origin.made
@@ -78,12 +79,16 @@ def group_inside(group: Group, outer: Sequence[DiagramEdge], node: TypedGroup) -
     read_inside = {f"{path}.{ref.node}" for one in node.graph.nodes for wire in wires_of(one) for ref in wire.refs}
     if any(origin.path in read_inside for origin in ports):  # in this step and in the next one: these cannot be told apart
         return None
-    names = [one.name for one in node.graph.graph.inputs]
-    if not {*ports.values()} <= {*names}:  # one value that comes in as several
+    if not {*ports.values()} <= {one.name for one in node.graph.graph.inputs}:  # one value that comes in as several
         return None
-    in_order = {at: ports[at] for at in sorted(ports, key=lambda at: names.index(ports[at]))}
-    found = by_itself(group, replace(flow, entry=None, outlet=None), exits, in_order)
+    found = by_itself(group, replace(flow, entry=None, outlet=None), exits, in_order(ports, node.graph.graph))
     return replace(found, merged=not {edge.port for edge in outer if edge.port} <= {*ports.values()})
+
+
+def in_order(ports: Mapping[Origin, str], graph: Graph) -> dict[Origin, str]:
+    """Return the inputs of a block, by where their values come from, in the order in which the recipe names them."""
+    names = [one.name for one in graph.inputs]
+    return dict(sorted(ports.items(), key=lambda one: names.index(one[1]) if one[1] in names else len(names)))
 
 
 def repeat_inside(group: Group, around: Flow, node: TypedRepeat | TypedScan) -> BlockInside | None:
@@ -133,7 +138,7 @@ def pass_inside(group: Group, read: Sequence[Origin], node: TypedRepeat) -> Bloc
 
     edges = [edge for edge in sized(flow).edges if not (edge.back and not edge.source.reference)]
     exits = [(name, DiagramSource(origin, shape(node.outputs[name]))) for origin, name in made.items()]
-    found = by_itself(group, replace(flow, entry=None, outlet=None, edges=tuple(edges)), exits, ports)
+    found = by_itself(group, replace(flow, entry=None, outlet=None, edges=tuple(edges)), exits, in_order(ports, graph))
     return replace(found, note=f"one of {group.count}")
 
 

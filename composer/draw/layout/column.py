@@ -8,7 +8,7 @@ from functools import partial
 from math import inf
 
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, output_of
-from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, Origin, maker
 from composer.draw.layout.beside.borders import led_aside, passages_of
 from composer.draw.layout.beside.branch_widths import branch_widths, fit_side_by_side, is_narrow
 from composer.draw.layout.beside.in_layers import layered_frame, side_boxes_of
@@ -86,7 +86,8 @@ def column(
 
         fitting = partial(fit_side_by_side, typography=options.typography, lay=lay)
         rows = group_branches(subgraphs_apart, side_inputs.beside, fitting)
-        together = sort_topologically(group_led_out(rows, side_inputs.beside, sent if flow.owner else (), options.side))
+        led_out = group_led_out(rows, side_inputs.beside, sent if flow.owner else (), options.side, options.rightward)
+        together = sort_topologically(led_out)
         read_outside = {e.target for e in together.all_edges() if e.source.path in side_inputs.outer_inputs}
         flow = lead_to_losses(group_heads(together, read_outside, sent))
     outer_inputs = {path: OuterInput(leaf, reads, options.typography) for path, (leaf, reads) in side_inputs.outer_inputs.items()}
@@ -358,6 +359,8 @@ class Stations:
     def inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Origin], group: Group) -> Fragment:
         """Lay out a flow in a frame, in several columns where it is to be broken; in layers where it has passages."""
         options = replace(self.options, narrow=narrow, side=side)
+        if not self.flow.owner:
+            options = replace(options, rightward=frozenset(map(maker, self.spine.sent)))
         if group.passages:
             found = layered_frame(group, options, items_of)
             assert found is not None  # or else it would have none

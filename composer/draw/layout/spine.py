@@ -35,6 +35,8 @@ class LayoutOptions:
     """Where what routers tell goes."""
     given: frozenset[Origin] = frozenset()
     """Values of other columns."""
+    rightward: frozenset[Origin] = frozenset()
+    """In a frame, the values that columns at the right of all read."""
     inputs: tuple[str, ...] = ()
     """The model's inputs in their order, or what comes in at the border of a frame."""
     ends: tuple[str, ...] = ()

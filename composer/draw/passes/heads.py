@@ -94,9 +94,16 @@ def _with_heads(flow: Flow, fork: Origin, parts: Sequence[Sequence[str]]) -> Flo
     return rest.with_items((*rest.items, item)).with_edges(edges)
 
 
-def group_led_out(flow: Flow, kept: Collection[str] = (), sent: Collection[Origin] = (), lanes: int = 1) -> Flow:
+def group_led_out(
+    flow: Flow,
+    kept: Collection[str] = (),
+    sent: Collection[Origin] = (),
+    lanes: int = 1,
+    rightward: Collection[Origin] = (),
+) -> Flow:
     """Return the flow, in order, with each block that nothing in it reads, and whose value is `sent` out of it, beside the one
-    that goes on from the same value: away from the `lanes`, at the right with 1. What is `kept` stays in the column.
+    that goes on from the same value: away from the `lanes`, at the right with 1, or `rightward`. What is `kept` stays in the
+    column.
 
     Before: a(x) b(a) c(a) d(c x)
     After:  a(x) [b(a) | c(a)] d(x a)
@@ -107,6 +114,7 @@ def group_led_out(flow: Flow, kept: Collection[str] = (), sent: Collection[Origi
     led = [path for path, item in free.items() if output_of(item) in sent and path not in readers]
     for path in led:
         given = _only_value(read.get(path, ()))
+        given = given if given and (given.origin == flow.entry or given.path in flow.by_path) else None
         beside = [edge.target for edge in readers[given.path] if edge.target in free] if given else []
         on = next((one for one in beside if _only_value(read[one]) == given and len(readers.get(one, ())) == 1), None)
         if given is None or on is None:
@@ -114,7 +122,8 @@ def group_led_out(flow: Flow, kept: Collection[str] = (), sent: Collection[Origi
         (into,) = readers[on]
         end = flow.by_path.get(into.target)
         if isinstance(end, Leaf) and _goes_straight(into):
-            flow = _with_led_out(flow, given, (path, on) if lanes > 0 else (on, path), into, end)
+            left = lanes > 0 and output_of(free[path]) not in rightward
+            flow = _with_led_out(flow, given, (path, on) if left else (on, path), into, end)
     return flow
 
 

@@ -17,8 +17,8 @@ Opens: TypeAlias = Callable[[Group, Group], bool]
 
 def open_passages(flow: Flow, opens: Opens) -> Flow:
     """Return a flow in which all that a repeat carries goes through the border of its frame, in at the bottom and out at the top,
-    as its stream does, where the repeat is drawn so: then no wire leads back; and so all that a group of several streams takes in
-    and gives.
+    as its stream does, where the repeat is drawn so: then no wire leads back; and so all that a group or each pass of a repeat
+    takes in and gives.
     """
     for item in flow.items:
         if isinstance(item, Group):
@@ -41,8 +41,8 @@ class _Passages:
     """Of each passage, the edges in the frame that read what comes in."""
 
     def opened(self) -> tuple[Group, Flow] | None:
-        """Return the frame with its passages, and the flow around it; none where a repeat carries nothing beside the stream,
-        where nothing else comes into a group or goes out of it, or where something goes through the border elsewhere.
+        """Return the frame with its passages, and the flow around it; none where nothing else comes into it than its stream, or
+        where something goes through the border elsewhere.
         """
         group, path = self.group, self.group.about.path
         inner = group.flows[0]
@@ -52,7 +52,8 @@ class _Passages:
         if not self.read(inner) or not self.into:
             return None
         out = self.read_around(outlet)
-        if not out or (group.count and not any(one.made is not None and one.made.origin in out for one in self.into.values())):
+        carried = [one.made.origin for one in self.into.values() if one.made is not None]
+        if out is None or (carried and not any(origin in out for origin in carried)):
             return None  # of a value that nothing reads in the end, a wire back says more
         passages = [Passage("", outlet), *self.into.values()]
         passages.sort(key=self.place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import Flow, Leaf, OpenMixture, Sink
+from composer.draw.diagram import Flow, Group, Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, Origin
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.paths import above, belongs
@@ -34,7 +34,7 @@ def split_into_columns(flow: Flow) -> list[Flow]:
             edge.source.path in group
             and not edge.source.reference
             and not isinstance(edge.source.origin, InnerOutput)
-            and (edge.main or edge.target in alone or edge.source.path in alone)
+            and ((edge.main and not _beside_stream(edge, flow)) or edge.target in alone or edge.source.path in alone)
         ):
             group[root(edge.source.path)] = root(edge.target)
     for edge in flow.edges:
@@ -84,6 +84,14 @@ def before_readers(columns: Sequence[str], reads: Mapping[str, Collection[str]])
         found += [other for other in columns if other in reads[one] and not reads[other] and other not in found]
         found += [one] if one not in found else []
     return found
+
+
+def _beside_stream(edge: DiagramEdge, flow: Flow) -> bool:
+    """Return whether a value comes into a frame beside its stream, in which nothing goes on but that: so may another column."""
+    frame = flow.by_path.get(edge.target)
+    if not (edge.passage and isinstance(frame, Group)):
+        return False
+    return all(one.enters and not (one.port and one.made) for one in frame.passages)
 
 
 def _aside(edge: DiagramEdge, flow: Flow, column: Collection[str]) -> bool:

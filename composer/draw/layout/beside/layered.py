@@ -39,6 +39,8 @@ from composer.draw.series import is_series, without_repeat
 
 MIN_ITEMS, MAX_ITEMS = 8, 100
 """Items of a flow that is laid out so: one with fewer is seen at a glance in a column too."""
+MIN_IN_FRAME = 6
+"""Items of the inside of a frame that is laid out so, with what comes in and goes out at its borders."""
 MAX_ROW_WIDTH, ROW_GAP = 1150.0, 24.0
 """Of the widest rank whose boxes are all equally wide: a page without its margins; and the least distance between two of them."""
 MIN_LINED_WIDTH = 116.0
@@ -70,7 +72,8 @@ def layered(
     too few or too many items, where a value goes back, where all are in line, or without our own Graphviz, since any other would
     draw other bytes.
     """
-    if not (MIN_ITEMS <= len(flow.items) <= MAX_ITEMS) or any(e.of_state for e in flow.edges):
+    least = MIN_IN_FRAME if options.ends else MIN_ITEMS
+    if not (least <= len(flow.items) <= MAX_ITEMS) or any(e.of_state for e in flow.edges):
         return None
     if any(_is_first(flow, sink.edges[0].source) and not sink.leaf for sink in flow.sinks):  # a state
         return None
