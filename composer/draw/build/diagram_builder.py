@@ -405,7 +405,7 @@ class DiagramBuilder:
             about = self.captions.about(node, place, tip).with_parameters(0)
             about = replace(about, description=self.left_out(path))
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
-            alike = merge_alike(flows, kinds)
+            alike = merge_alike(flows, kinds, inner=bool(self.around))
             heads = tuple((f"{one.passes} of {count}",) for one in alike) if len(alike) > 1 else ()
             frames = tuple(repeats.one_of_each(one.flow) for one in alike)
             cells = tuple(one.kinds for one in alike) if len(alike) > 1 and len(kinds) <= MAX_MAPPED_KINDS else ()
