@@ -509,6 +509,7 @@ def with_repeats(flow: Flow, by_path: Mapping[str, Brief]) -> dict[str, Brief]:
         only = [path for path in own if found[path].weight == MAIN] if len(own) > 1 else own
         rest = [path for path in own if path not in only]
         alike = len(group.flows) == 1 and group.count.isdigit() and parallel_part(group.flows[0]) is None
+        alike = alike and not any(REPEAT.match(found[path].forms[-1]) for path in only)  # stages of layers are no more layers
         if len(only) == 1 and alike and all(found[path].weight <= BETWEEN for path in rest):
             found |= {path: replace(found[path], times=int(group.count), turn=group.about.path) for path in own}
         else:
