@@ -60,7 +60,7 @@ def merge_passes(
             alone = edge.main and streams[edge.target] == 1  # of other blocks in one place, the ports may have other names
             port = "" if alone else edge.port
             edges.setdefault((replace(edge.source, shape=""), edge.target, port), []).append(edge)
-    inner = {item.about.path for item in items if isinstance(item, Group) and not item.count and len(item.flows) > 1}
+    mixed = {item.about.path for item in items if isinstance(item, Group) and not item.count and len(item.flows) > 1}
     joined = (
         replace(
             alike[0],
@@ -69,7 +69,7 @@ def merge_passes(
             place=joined_places(alike),
         )
         for alike in edges.values()
-        if alike[0].main or alike[0].target not in inner
+        if alike[0].main or alike[0].target not in mixed
     )
     whole = first.with_items(items).with_edges(joined)
     outlets = [flow.outlet for flow in flows if flow.outlet]
@@ -154,10 +154,10 @@ def _group(
         groups = [replace(_bare_group(group), count=every, kinds=()) for group in groups]
     if not all(len(one.flows) == 1 and (one.count, one.kinds) == (groups[0].count, groups[0].kinds) for one in groups):
         return None
-    one = merge_passes([group.flows[0] for group in groups], passes, around, inner=inner)
-    if one is None:
+    flow = merge_passes([group.flows[0] for group in groups], passes, around, inner=inner)
+    if flow is None:
         return None
-    return replace(groups[0], about=replace(about, tip=tip_of(groups, passes)), header=_header(groups), flows=(one,))
+    return replace(groups[0], about=replace(about, tip=tip_of(groups, passes)), header=_header(groups), flows=(flow,))
 
 
 def one_word(said: Sequence[str]) -> str:
