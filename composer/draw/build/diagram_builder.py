@@ -27,6 +27,7 @@ from composer.draw.build.closed_groups import (
     new_shape,
     places_of_blocks,
     stands_elsewhere,
+    told_evenly,
     told_once,
 )
 from composer.draw.build.flow_builder import FlowBuilder
@@ -104,6 +105,8 @@ class DiagramBuilder:
         """What authors call blocks of their recipes, by their paths; also of those in closed boxes."""
         self.uses: dict[str, str] = {}
         """The titles of these, by their paths."""
+        self.groups: dict[str, TypedGroup] = {}
+        """And what is in them."""
         self.never_alone: set[str] = set()
         """Paths of parallel repeats whose last pass nothing reads by itself."""
         self.handed_on: set[str] = set()
@@ -139,7 +142,7 @@ class DiagramBuilder:
         flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
         if self.depth.level == "overview":
             return fold_norms(flow)
-        flow = told_once(told_apart(flow, self.names, self.uses))
+        flow = told_once(told_evenly(told_apart(flow, self.names, self.uses), self.uses, self.groups))
         return name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
 
     def at_level(self, level: Level) -> DiagramBuilder:
@@ -267,6 +270,7 @@ class DiagramBuilder:
         self.names[path] = own_name(node, place)
         if part is not None:
             self.uses[path] = title
+            self.groups[path] = node
         lone = None if box or self.shut or self.depth.shows(path) or stream == NO_STREAM else lone_box(node, flow)
         if lone is not None:
             whole = self.closed(node, (flow,), title, (title, lone.look.title), lone.params, place)
