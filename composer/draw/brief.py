@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from blocks.core import Look, spoken
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
-from composer.draw.series import NUMBER, REPEAT, as_chain, as_series, of_passes, one_each, one_number, template
+from composer.draw.series import MAX_IN_ORDER, NUMBER, REPEAT, as_chain, as_series, of_passes, one_each, one_number, template
 from composer.draw.structure import (
     JOINED,
     SHORTCUT,
@@ -132,7 +132,7 @@ def in_one_line(room: int) -> HasRoom:
 
 def in_few_lines(beside: Sequence[str] = ()) -> HasRoom:
     """Return whether there is room in the lines of a box for what is told of blocks, and for what stands behind it."""
-    return lambda told: has_room((*(one for one in told if one != MORE), *beside))
+    return lambda told: has_room([one for one in told if one != MORE], beside)
 
 
 def cut(told: tuple[str, ...], fits: HasRoom) -> tuple[str, ...]:
@@ -231,10 +231,14 @@ def in_chain(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]], 
 
 
 def all_widths(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:
-    """Return what flows say, each of one pass, that differ in the widths of one block alone, with all of these in order."""
-    if [[*own] for own in passes] != [[passes[0][0] + number] for number in range(len(words))]:
+    """Return what flows say, each of some of a few passes, that differ in the widths of one block alone, with all of these in
+    order.
+    """
+    every = sorted((index, said) for said, own in zip(words, passes, strict=True) for index in own)
+    indices = [index for index, _ in every]
+    if indices != [indices[0] + number for number in range(len(every))] or len(every) > MAX_IN_ORDER:
         return ()
-    alike = [tuple(same) for same in zip(*words, strict=True)]
+    alike = [tuple(same) for same in zip(*(said for _, said in every), strict=True)]
     differ = [len({*same}) > 1 for same in alike]
     told = tuple(as_chain(same) if other else same[0] for same, other in zip(alike, differ, strict=True))
     return told if sum(differ) == 1 and all(told) else ()
@@ -522,6 +526,7 @@ def with_repeats(flow: Flow, by_path: Mapping[str, Brief]) -> dict[str, Brief]:
         only = [path for path in own if found[path].weight == MAIN] if len(own) > 1 else own
         rest = [path for path in own if path not in only]
         alike = len(group.flows) == 1 and group.count.isdigit() and parallel_part(group.flows[0]) is None
+        alike = alike and not any(REPEAT.match(found[path].forms[-1]) for path in only)  # stages of layers are no more layers
         if len(only) == 1 and alike and all(found[path].weight <= BETWEEN for path in rest):
             found |= {path: replace(found[path], times=int(group.count), turn=group.about.path) for path in own}
         else:

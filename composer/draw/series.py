@@ -20,12 +20,16 @@ TIMES = " × "
 """Between the sizes of a shape."""
 MAX_SIZES = 3
 """Passes whose sizes are all told in a shape."""
+SECOND = re.compile(r", \S+, … ")
+"""The second one of sizes of which each is as many times the one before."""
 IN_PARENTHESES = re.compile(r"\([^()]*\)")
 """What a function of sizes takes."""
 MAX_WIDTHS = 4
 """Widths to which a block maps that are all told."""
 MAX_IN_ORDER = 8
 """Passes whose values are listed one by one."""
+LIST = re.compile(rf"{NUMBER.pattern}(?:(?:, | → ){NUMBER.pattern}){{3,}}")
+"""The values of so many passes that a line may have no room for what else is told of these."""
 
 
 def without_repeat(title: str) -> str:
@@ -61,16 +65,21 @@ def listed(facts: Sequence[str]) -> str:
     return "".join([*split[0][:place], said, *split[0][place + 1 :]])
 
 
-def of_passes(facts: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
+def of_passes(facts: Sequence[str], passes: Sequence[Sequence[int]], *, whole: bool = False) -> str:
     """Return the facts of kinds, each of some passes, that differ in one number, as one with all its values: each once where they
-    come in this order, `dilation 1, 2, 4`, or in turns, or where nothing is known of passes; else one for each pass.
+    come in this order, `dilation 1, 2, 4`, or in turns, or where nothing is known of passes; else one for each pass. As a `whole`
+    it is one for each of a few passes, if they do not come in turns; and all widths from and to which passes map, too.
 
     >>> of_passes(["conv (3 → 8)", "conv (3 → 16)"], [(0, 3), (1, 2)])
     'conv (3 → 8, 16, 16, 8)'
     >>> of_passes(["window 8", "window 16"], [(0, 1), (2, 3)])
     'window 8, 16'
+    >>> of_passes(["window 8", "window 16"], [(0, 1), (2, 3)], whole=True)
+    'window 8, 8, 16, 16'
     """
     different = list(dict.fromkeys(facts))
+    if whole and len(different) > 1 and (said := in_whole(facts, passes)):
+        return said
     place = one_number(different)
     if place is None or len(passes) != len(facts):
         return different[0] if len(different) == 1 else listed(different)
@@ -80,6 +89,35 @@ def of_passes(facts: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
     if is_monotonic(every) or (len(different) <= MAX_FIELD_VALUES and (in_turn or len(every) > MAX_IN_ORDER)):
         return listed(different)
     return "".join([*pieces[0][:place], at_length(every), *pieces[0][place + 1 :]])
+
+
+def in_whole(facts: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
+    """Return the facts of kinds, each of some of a few passes, as one with the values of all passes in their order: what differs
+    in one number, the widths of maps of which each reads what the one before gives, or those of maps that keep them; nothing for
+    others, and where values grow or shrink from each to the next and are few, or come in turns, which is told in other words.
+
+    >>> in_whole(["64 → 64", "64 → 32", "32 → 16"], [(0, 1), (2,), (3,)])
+    '64 → 64 → 64 → 32 → 16'
+    >>> in_whole(["64 → 64 + bias", "32 → 32 + bias"], [(0, 1), (2,)])
+    'in and out 64, 64, 32 + bias'
+    """
+    if len(passes) != len(facts):
+        return ""
+    every = one_for_each(facts, passes)
+    different = list(dict.fromkeys(every))
+    in_turn = every == different * (len(every) // len(different)) and len(every) > len(different)
+    if len(every) > MAX_IN_ORDER or in_turn:
+        return ""
+    if chain := as_chain(every):
+        return chain
+    pairs = [WIDTHS.findall(fact) for fact in every]
+    if all(len(own) == 1 and own[0][0] == own[0][1] for own in pairs) and len({WIDTHS.sub("#", fact) for fact in every}) == 1:
+        return WIDTHS.sub(f"in and out {', '.join(own[0][0] for own in pairs)}", every[0], count=1)
+    place = one_number(different)
+    if place is None:
+        return ""
+    pieces = [NUMBER.split(fact) for fact in every]
+    return "".join([*pieces[0][:place], ", ".join(parts[place] for parts in pieces), *pieces[0][place + 1 :]])
 
 
 def one_for_each(values: Sequence[str], passes: Sequence[Sequence[int]]) -> list[str]:
@@ -126,12 +164,15 @@ def in_order(values: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
 
 def shapes_in_order(shapes: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
     """Return the shapes of kinds, each of some passes, as one with the sizes of all passes in their order: of up to three all, of
-    more the first and the last, if none in between is larger or smaller than both; nothing for others.
+    more the first and the last, if none in between is larger or smaller than both, with the second one where each is as many
+    times the one before; nothing for others.
 
     >>> shapes_in_order(["B × 64 × 32", "B × 128 × 16"], [(0,), (1,)])
     'B × 64, 128 × 32, 16'
     >>> shapes_in_order(["B × 64 × 32", "B × 32 × 32", "B × 16 × 32"], [(0, 1), (2,), (3,)])
     'B × 64 … 16 × 32'
+    >>> shapes_in_order([f"B × 16 × {8 * 2**stage}" for stage in range(5)], [(stage,) for stage in range(5)])
+    'B × 16 × 8, 16, … 128'
     """
     pairs = sorted((index, shape) for shape, own in zip(shapes, passes, strict=True) for index in own)
     every = [shape.split(TIMES) for _, shape in pairs]
@@ -152,7 +193,18 @@ def size_of_passes(sizes: Sequence[str]) -> str:
     numbers = [[*map(as_number, NUMBER.findall(size))] for size in sizes]
     if len({*map(template, sizes)}) > 1 or numbers not in (sorted(numbers), sorted(numbers, reverse=True)):
         return ""
-    return f"{sizes[0]} … {sizes[-1]}"
+    ratios = {after[0] / before[0] for before, after in pairwise(numbers) if len(before) == 1 and before[0]}
+    second = f", {sizes[1]}," if all(map(NUMBER.fullmatch, sizes)) and len(ratios) == 1 else ""
+    return f"{sizes[0]}{second} … {sizes[-1]}"
+
+
+def shortened(shape: str) -> str:
+    """Return a shape of several passes with the ends alone of sizes of which it tells the second, too.
+
+    >>> shortened("B × 16 × 8², 16², … 128²")
+    'B × 16 × 8² … 128²'
+    """
+    return SECOND.sub(" … ", shape)
 
 
 def is_series(shape: str) -> bool:
@@ -209,6 +261,15 @@ def as_chain(facts: Sequence[str]) -> str:
     if any(before[1] != after[0] for before, after in pairwise(pairs)):
         return ""
     return WIDTHS.sub(" → ".join([pairs[0][0], *(after for _, after in pairs)]), facts[0])
+
+
+def is_list(said: str) -> bool:
+    """Return whether a text tells the values of several passes one by one.
+
+    >>> is_list("64 → 64 → 32 → 16 · kernel 3 × 3"), is_list("64 → 32 · kernel 3 × 3")
+    (True, False)
+    """
+    return LIST.search(said) is not None
 
 
 def one_title(titles: Sequence[str], passes: Sequence[Sequence[int]]) -> str:

@@ -42,6 +42,8 @@ OPEN = re.compile(r"…|up to|\bvary\b|\bkinds\b|in the (?:first|last)\b|\bor\b|
 LIST = re.compile(r"\d[\d.]*(?:[\u00a0 ]\d{3})*(?:, \d[\d.]*(?:[\u00a0 ]\d{3})*)+")
 SERIES = re.compile(rf"({LIST.pattern})(?:, … (\d[\d.]*(?:[\u00a0 ]\d{{3}})*))?")
 """Values in the order of passes: of many, the first ones and the last."""
+KEPT = re.compile(rf"in and out ({LIST.pattern})")
+"""Widths of maps that give as many channels as they read, in the order of passes."""
 COUNTED = re.compile(r"(?:^|[·+:] )× (\d+(?:, (?:… )?\d+)*)\b")
 """How many passes a repeat has; of several, each in their order, or the first ones and the last."""
 PARALLEL = re.compile(r"^(\d+(?:, (?:… )?\d+)*) (?:in parallel$|parallel )")
@@ -878,6 +880,7 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
             continue
         if told:
             yield from of_chain(box.path, line, model)
+            yield from of_list(box.path, line, inner)
             line = CHAIN.sub(lambda found: "" if is_chain(box.path, found[0], model) else found[0], line)
         inside = [model.lengths(path) for path in model.counts if path.startswith(f"{box.path}.")]
         if (named := COUNTED.findall(line)) and line != box.lines[0]:
@@ -917,8 +920,21 @@ def of_chain(path: str, line: str, model: Model) -> Iterator[str]:
     known = [one for truths in (model.of(path), *model.inside(path)) for one in truths if one.kind]
     blocks = [one for one in known if spoken(one.kind) not in model.uses]  # which have the numbers of all that is in them
     for said in CHAIN.findall(line):
-        if not is_chain(path, said, model) and not any(all(map(one.has, numbers(said))) for one in blocks):
+        hidden = said.count(" → ") == 2 and any(all(map(one.has, numbers(said))) for one in blocks)
+        if not is_chain(path, said, model) and not hidden:
             yield f"{path}: `{line}`: no passes have `{said}` one after the other"
+
+
+def of_list(path: str, line: str, inner: list[list[Truth]]) -> Iterator[str]:
+    """Yield what is not so of values in a closed box of which some come again: each is that of the pass at its place."""
+    for first, last in SERIES.findall(line):
+        told = numbers(first)
+        if last or len({*told}) == len(told):
+            continue
+        whole = [found for found in inner if found and len(found) % len(told) == 0]
+        ways = [zip(told * (len(found) // len(told)), found, strict=True) for found in whole]
+        if not any(all(one.has(said) for said, one in way) for way in ways):
+            yield f"{path}: `{first}` is not so in each pass"
 
 
 def is_chain(path: str, said: str, model: Model) -> bool:
@@ -1228,10 +1244,12 @@ def of_all(line: str, passes: list[Truth]) -> Iterator[str]:
         if not any(one.has(said) for one in passes):
             yield f"no pass has {said:g}"
     yield from out_of_order(line, passes)
+    yield from unlike_chain(line, passes)
     differing = [n for n in numbers(line) if any(one.has(n) for one in passes) and not all(one.has(n) for one in passes)]
     if differing and not OPEN.search(line):
         # of a list, one number may be in all passes for another reason
-        told = {*differing, *(n for listed in LIST.findall(line) if {*numbers(listed)} & {*differing} for n in numbers(listed))}
+        series = [numbers(said.replace(" → ", ", ")) for said in (*LIST.findall(line), *CHAIN.findall(line))]
+        told = {*differing, *(n for listed in series if {*listed} & {*differing} for n in listed)}
         without = [one.path for one in passes if not any(one.has(number) for number in told)]
         if without:
             yield f"nothing of it holds in {', '.join(without)}"
@@ -1252,6 +1270,23 @@ def out_of_order(line: str, passes: list[Truth]) -> Iterator[str]:
             yield f"{first} is not so in each pass"
 
 
+def unlike_chain(line: str, passes: list[Truth]) -> Iterator[str]:
+    """Yield what a line says of the widths of passes that is not so: each pass has two of a chain, one after the other, or all of
+    it, as a block with a hidden width; of widths that all keep, each has the one at its place.
+    """
+    for said in () if OPEN.search(line) else CHAIN.findall(line):
+        pairs = [*pairwise(numbers(said.replace(" → ", ", ")))]
+        ways = [zip(pairs, passes[at : at + len(pairs)], strict=True) for at in range(0, len(passes), len(pairs))]
+        whole = len(passes) % len(pairs) == 0
+        one_by_one = whole and all(one.has(a) and one.has(b) for way in ways for (a, b), one in way)
+        if not one_by_one and not all(one.has(number) for one in passes for number in numbers(said)):
+            yield f"no passes have `{said}` one after the other"
+    for said in KEPT.findall(line):
+        widths = numbers(said)
+        if len(widths) != len(passes) or not all(one.has(width) for width, one in zip(widths, passes, strict=True)):
+            yield f"they do not keep {said}"
+
+
 def of_some(count: int, line: str, passes: list[Truth]) -> Iterator[str]:
     """Yield what a row says that is not so in as many passes as it names."""
     for said in numbers(line):
@@ -1259,10 +1294,23 @@ def of_some(count: int, line: str, passes: list[Truth]) -> Iterator[str]:
             yield f"no pass has {said:g}"
     if OPEN.search(line):
         return
+    chains = [[*pairwise(numbers(said.replace(" → ", ", ")))] for said in CHAIN.findall(line)]
+    line = CHAIN.sub("", line)
     listed, rest = LIST.findall(line), numbers(LIST.sub("", line))  # of a list, each pass has one
-    having = sum(all(map(one.has, rest)) and all(any(map(one.has, numbers(values))) for values in listed) for one in passes)
-    if having < count:
-        yield f"it holds in {having}"
+    having = [
+        one
+        for one in passes
+        if all(map(one.has, rest))
+        and all(any(map(one.has, numbers(values))) for values in listed)
+        and all(any(one.has(before) and one.has(after) for before, after in pairs) for pairs in chains)
+    ]
+    if len(having) < count:
+        yield f"it holds in {len(having)}"
+    for pairs in chains:
+        left = iter(having)
+        whole = all(one.has(number) for one in having for pair in pairs for number in pair)
+        if not whole and not all(any(one.has(a) and one.has(b) for one in left) for a, b in pairs):
+            yield "no passes have these widths one after the other"
 
 
 # -- figures that leave out nodes, or draw several as one

@@ -101,6 +101,13 @@ def tells(said: Sequence[str], passes: Sequence[Sequence[str]]) -> bool:
         listed = ", ".join(axis) if len(axis) <= MAX_LISTED else f"{axis[0]} … {axis[-1]}"
         numbers = [[int(number) for number in NUMBER.findall(each.replace("\u00a0", ""))] for each in axis]
         sorted_one_way = any(all(a <= b for a, b in pairwise(numbers[::order])) for order in (1, -1))
-        if one != (axis[0] if len({*axis}) == 1 else listed) or not (len(axis) <= MAX_LISTED or sorted_one_way):
+        said_so = {axis[0]} if len({*axis}) == 1 else {listed}
+        if (
+            len(axis) > MAX_LISTED
+            and len({*axis}) > 1
+            and all(b[0] * numbers[0][0] == a[0] * numbers[1][0] for a, b in pairwise(numbers))
+        ):
+            said_so.add(f"{axis[0]}, {axis[1]}, … {axis[-1]}")  # each is as many times the one before
+        if one not in said_so or not (len(axis) <= MAX_LISTED or sorted_one_way):
             return False
     return True

@@ -467,11 +467,16 @@ graph:
 
 
 def test_map_of_layers_stands_where_something_has_its_colors() -> None:
-    """Three kinds have rows; of four, a list tells the values, and colors would say nothing. The frame has its author's word."""
+    """Three kinds that differ in more than a series have rows; of a list of values, colors would say nothing. The frame has its
+    author's word.
+    """
     (listed,) = composer.load(WIDER).draw(open=["layers"]).scene.frames
     assert listed.strip is None
     assert listed.texts[0].text.startswith("Block · ")
-    (rows,) = composer.load(WIDER.replace("repeat: 4", "repeat: 3").replace(", 32]", "]")).draw(open=["layers"]).scene.frames
+    three = WIDER.replace("repeat: 4", "repeat: 3").replace(", 32]", "]")
+    assert composer.load(three).draw(open=["layers"]).scene.frames[0].strip is None
+    three = three.replace("kernel_size: 3, padding: 1", "kernel_size: 2 * block + 1, padding: block")
+    (rows,) = composer.load(three).draw(open=["layers"]).scene.frames
     assert rows.strip is not None
 
 
@@ -685,7 +690,7 @@ def test_values_and_rows_of_kinds_stand_in_the_order_of_passes() -> None:
     flow = build_diagram(as_written(composer.load(ORDER).program), Depth("overview"))
     (box,) = (leaf for leaf in flow.leaves() if leaf.about.path == "layers")
     assert isinstance(box, Leaf)
-    assert box.look.brief[0] == "× 3 Layer (Linear 8, 16 → 16)"
+    assert box.look.brief[0] == "× 3 Layer (Linear 8 → 16 → 16 → 16)"
     rows = [line.partition(": ")[0] for line in lines(SPECIAL, "units", "overview") if ": " in line]
     assert rows == ["first", "other 2"]
 
@@ -1088,3 +1093,51 @@ def test_no_dot_stands_between_a_formula_and_anything_else(width: str) -> None:
     said = " ".join(text.text for text in box.texts)
     assert "; gate·value; both + value; conv" in said
     assert not re.search(r"· (gate·value|both \+ value)|(gate·value|both \+ value) ·", said)
+
+
+EVEN = """recipe: even
+inputs: {x: "float[batch, 8, 16, 16]"}
+blocks:
+  unit:
+    params: {out: {type: int, required: true}}
+    inputs: {x: "float[batch, channels, row, column]"}
+    graph:
+      conv1: {type: conv2d, out: out, kernel_size: 3, padding: 1}
+      relu1: relu
+      conv2: {type: conv2d, out: out, kernel_size: 3, padding: 1}
+      relu2: relu
+  down:
+    params: {out: {type: int, required: true}, mixed: false}
+    inputs: {x: "float[batch, channels, row, column]"}
+    graph:
+      pool: {type: max_pool2d, kernel_size: 2}
+      unit: {type: unit, out: out}
+      tanh: {type: tanh, when: mixed}
+graph:
+  down1: {type: down, out: 32}
+  down2: {type: down, out: 256}
+  down3: {type: down, out: 64}
+outputs: {y: down3}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("out: 256", "out: 16", {True}),  # all have room
+        ("out: 256", "out: 256", {False}),
+    ],
+)
+def test_uses_of_a_block_leave_out_the_same_words(old: str, new: str, told: set[bool]) -> None:
+    """Where one has no room for its activations, no other tells them, and the pool stays."""
+    scene = composer.load(EVEN.replace(old, new)).draw().scene
+    lines = {box.about.path: " ".join(text.text for text in box.texts) for box in scene.boxes}
+    assert {"ReLU" in lines[f"down{number}"] for number in (1, 2, 3)} == told
+    assert all("Max pooling 2 × 2" in lines[f"down{number}"] for number in (1, 2, 3))
+
+
+def test_what_a_use_of_a_block_lacks_is_told_of_others() -> None:
+    """An activation that is not there is not left out."""
+    scene = composer.load(EVEN.replace("out: 256", "out: 16").replace("out: 64", "out: 64, mixed: true")).draw().scene
+    lines = {box.about.path: " ".join(text.text for text in box.texts) for box in scene.boxes}
+    assert "ReLU" in lines["down1"] and "tanh" in lines["down3"].lower()

@@ -37,12 +37,23 @@ def test_kinds_of_a_block_are_rows_with_their_shares() -> None:
     """The most facts in common are told once, what differs in the row."""
     found = only(
         merge_passes(
-            [of("heads 4", "window 3", parameters=10), of("heads 4", "window 7", parameters=20)], [range(5), range(5, 7)]
+            [of("heads 4", "window 3", parameters=10), of("heads 4", "window 7", parameters=20)], [[0, 1, 2, 3, 5], [4, 6]]
         )
     )
     assert [row.share for row in found.rows] == ["5 of 7: window 3", "2 of 7: window 7"]
     assert found.look.facts == ("heads 4",)
     assert found.about.parameters == 30
+
+
+def test_kinds_that_follow_one_another_tell_their_numbers_in_order() -> None:
+    """In one line, where no other repeat is around that of the passes; else in rows."""
+    looks = [of("32 → 32 + bias", "32 groups"), of("32 → 64 + bias", "64 groups")]
+    found = only(merge_passes(looks, [[0, 1], [2]]))
+    assert found.look.facts == ("32 → 32 → 32 → 64 + bias", "32, 32, 64 groups") and found.rows == ()
+    assert len(only(merge_passes(looks, [[0, 1], [2]], inner=True)).rows) == 2
+    found = only(merge_passes([of("32 → 32"), of("64 → 64")], [[0, 1], [2]]))
+    assert found.look.facts == ("in and out 32, 32, 64",)
+    assert len(only(merge_passes([of("32 → 32"), of("64 → 16")], [[0, 1], [2]])).rows) == 2
 
 
 def test_passes_without_positions_say_so_beside_those_that_have_some() -> None:
@@ -194,7 +205,7 @@ def test_what_the_last_pass_says_is_that_of_its_kind() -> None:
 def test_kinds_of_the_same_nodes_share_a_frame() -> None:
     """With the colors that they have in a map of all kinds."""
     wide, narrow, other = of("heads 4"), of("heads 2"), flow("attn: x", "more: attn")
-    found = merge_alike([wide, other, narrow], [range(3), range(3, 5), [5]])
+    found = merge_alike([wide, other, narrow], [[0, 1, 4], [2, 5], [3]])
     assert [(one.kinds, one.passes) for one in found] == [((0, 2), 4), ((1,), 2)]
     assert [row.kinds for row in only(found[0].flow).rows] == [(0,), (2,)]
 

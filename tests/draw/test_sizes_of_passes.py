@@ -10,7 +10,7 @@ import pytest
 import composer
 from tests.draw.cases import PAPERS
 from tests.draw.checks import borders, ends, overlaps, starts
-from tests.draw.read_back import read
+from tests.draw.read_back import Model, lies, read
 from tests.draw.read_shapes import missized
 from tests.draw.test_read_back import wrong
 
@@ -66,7 +66,26 @@ def test_stages_of_a_generator_tell_their_resolutions() -> None:
     recipe = composer.load(next(path for path in PAPERS if path.stem == "stylegan"))
     svg = recipe.draw().svg()
     said = re.findall(r'class="m shape"[^>]*>([^<]*…[^<]*)<', svg)
-    assert said == ["B × 512 … 32 × 8² … 1024²", "B × 512 … 16 × 8² … 1024²"]
-    assert "8² … 1024²" not in recipe.draw(shapes=False).svg()
-    planted = svg.replace(said[0], said[1])
-    assert len([*missized(planted, read(planted), recipe.program)]) == 1
+    assert said == ["B × 512 … 32 × 8², 16², … 1024²", "B × 512 … 16 × 8², 16², … 1024²"]
+    assert "1024²" not in recipe.draw(shapes=False).svg()
+    for planted in (svg.replace(said[0], said[1]), svg.replace(said[0], said[0].replace("16²", "32²"))):
+        assert len([*missized(planted, read(planted), recipe.program)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("paper", "there", "planted"),
+    [
+        ("stylegan", "512 → 256 → 128 → 64", "512 → 128 → 256 → 64"),
+        ("stylegan", "512 → 512 → 256", "512 → 256 → 256"),
+        ("stylegan", "in and out 512, 512, 512, 256", "in and out 512, 512, 256, 256"),
+        ("tensor_fusion", "35 → 32 → 32 → 32", "32 → 35 → 32 → 32"),
+        ("hed", "128 → 256 → 256 → 256", "128 → 128 → 256 → 256"),
+        ("tacotron2", "80 → 512 → 512", "512 → 80 → 512"),
+    ],
+)
+def test_widths_of_all_passes_are_told_in_their_order(paper: str, there: str, planted: str) -> None:
+    """As a chain, as those that a map keeps or as a list; another order is found."""
+    recipe = composer.load(next(path for path in PAPERS if path.stem == paper))
+    svg, model = recipe.draw().svg(), Model(recipe.program)
+    assert there in svg and not [*lies(read(svg), model)]
+    assert [*lies(read(svg.replace(there, planted)), model)]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from composer.draw.build.parameter_counts import SHARED_WITH
-from composer.draw.build.walks import each_graph_once
+from composer.draw.build.walks import by_place, each_graph_once
 from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.paths import plain
-from composer.draw.series import OF
+from composer.draw.series import OF, template
 from composer.draw.wording import shape
 from composer.graph.anatomy import TYPED, Region
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
@@ -22,6 +22,10 @@ MAX_DOC = 52
 
 NOISE = frozenset({"normal", "uniform"})
 """Kinds of blocks that draw numbers which are added or multiplied, and no masks of what is left out."""
+WORD = re.compile(r"(?:^|(?<=, ))([^\W\d][^,()\d]*)(?=$|[,)])")
+"""Something in a box that no number tells from others, such as an activation."""
+BESIDE_WORD = re.compile(r", ([^\W\d][^,()\d]*)(?=[,)])")
+"""The same behind something else in brackets."""
 CLAUSE_WORDS = 5
 """Words from which on the beginning of a sentence says something by itself: `A class, a timestep and patches` is cut nowhere."""
 
@@ -125,6 +129,52 @@ def told_once(flow: Flow) -> Flow:
         return replace(item, look=replace(item.look, facts=())) if same else item
 
     return flow.map_items(once)
+
+
+def told_evenly(flow: Flow, uses: Mapping[str, str], groups: Mapping[str, TypedGroup]) -> Flow:
+    """Return a diagram in which words that one closed box has no room for, such as an activation, are left out in all that tell
+    another use of its block and differ from it in nothing else but numbers; given the blocks of all uses by their paths, and what
+    is in these.
+    """
+    alike: dict[str, dict[tuple[str, ...], list[Leaf]]] = {}
+    for leaf in flow.leaves():
+        if isinstance(leaf, Leaf) and leaf.closed and leaf.about.path in uses:
+            alike.setdefault(uses[leaf.about.path], {}).setdefault(tuple(map(template, leaf.look.facts)), []).append(leaf)
+    shorter: dict[str, tuple[str, ...]] = {}
+    for told in (told for told in alike.values() if len(told) > 1):
+        for leaf, other in ((leaf, other) for same in told.values() for leaf in same for (other, *_) in told.values()):
+            facts = with_words_of(leaf.look.facts, other.look.facts)
+            path = leaf.about.path
+            if facts and kinds_in(groups[path]) == kinds_in(groups[other.about.path]):  # else, they are not there
+                shorter[path] = min(facts, shorter.get(path, facts), key=lambda told: sum(map(len, told)))
+
+    def even(item: Item) -> Item:
+        if isinstance(item, Group):
+            return item.map_flows(lambda inner: inner.map_items(even))
+        known = isinstance(item, Leaf) and item.about.path in shorter
+        return replace(item, look=replace(item.look, facts=shorter[item.about.path])) if known else item
+
+    return flow.map_items(even) if shorter else flow
+
+
+def kinds_in(node: TypedGroup) -> list[str]:
+    """Return the kinds of all blocks in a group, in their order."""
+    found = (visit.node for visit in walk(node.graph, by_place, every_node))
+    return [one.node.part.kind for one in found if isinstance(one, TypedBlock)]
+
+
+def with_words_of(facts: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+    """Return what a box says without the words that another one leaves out, if the two differ in nothing else but numbers.
+
+    >>> with_words_of(["Unit (conv (8 → 4), ReLU, conv (4 → 4), ReLU)"], ["Unit (conv (64 → 32), conv (32 → 32))"])
+    ('Unit (conv (8 → 4), conv (4 → 4))',)
+    >>> with_words_of(["conv (8 → 4)", "ReLU"], ["conv (8 → 4)", "softmax"])
+    ()
+    """
+    said = {word for fact in facts for word in WORD.findall(fact)}
+    gone = said - {word for fact in other for word in WORD.findall(fact)}
+    left = tuple(BESIDE_WORD.sub(lambda found: "" if found[1] in gone else found[0], fact) for fact in facts if fact not in gone)
+    return left if gone and [*map(template, left)] == [*map(template, other)] else ()
 
 
 def holds_layers(graph: TypedGraph, lone: Container[str] = (), path: str = "") -> bool:

@@ -29,6 +29,7 @@ from composer.draw.build.closed_groups import (
     noise_into,
     places_of_blocks,
     stands_elsewhere,
+    told_evenly,
     told_once,
 )
 from composer.draw.build.flow_builder import FlowBuilder
@@ -121,6 +122,8 @@ class DiagramBuilder:
         """What authors call blocks of their recipes, by their paths; also of those in closed boxes."""
         self.uses: dict[str, str] = {}
         """The titles of these, by their paths."""
+        self.groups: dict[str, TypedGroup] = {}
+        """And what is in them."""
         self.never_alone: set[str] = set()
         """Paths of parallel repeats whose last pass nothing reads by itself."""
         self.handed_on: set[str] = set()
@@ -157,7 +160,7 @@ class DiagramBuilder:
         flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
         if self.depth.level == "overview":
             return fold_norms(flow)
-        flow = told_once(told_apart(flow, self.names, self.uses))
+        flow = told_once(told_evenly(told_apart(flow, self.names, self.uses), self.uses, self.groups))
         return name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
 
     def at_level(self, level: Level) -> DiagramBuilder:
@@ -323,6 +326,7 @@ class DiagramBuilder:
         self.names[path] = own_name(node, place)
         if part is not None:
             self.uses[path] = title
+            self.groups[path] = node
         lone = None if box or self.shut or self.depth.shows(path) or stream == NO_STREAM else lone_box(node, flow)
         if lone is not None:
             whole = self.closed(node, (flow,), title, (title, lone.look.title), lone.params, place)
@@ -467,7 +471,7 @@ class DiagramBuilder:
             about = self.captions.about(node, place, tip).with_parameters(0)
             about = replace(about, description=self.left_out(path))
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
-            alike = merge_alike(flows, kinds)
+            alike = merge_alike(flows, kinds, inner=bool(self.around))
             heads = tuple((f"{one.passes} of {count}",) for one in alike) if len(alike) > 1 else ()
             frames = tuple(repeats.one_of_each(one.flow) for one in alike)
             cells = tuple(one.kinds for one in alike) if len(alike) > 1 and len(kinds) <= MAX_MAPPED_KINDS else ()

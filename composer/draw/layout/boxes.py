@@ -8,7 +8,8 @@ from composer.draw.brief import is_parameter
 from composer.draw.diagram import Leaf, Row
 from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
 from composer.draw.scene import Box
-from composer.draw.style.line_breaks import in_lines
+from composer.draw.series import is_list
+from composer.draw.style.line_breaks import LONGEST_FACT, in_lines
 from composer.draw.style.typography import Role, Typography
 
 WIDTH, MAX_BOX_WIDTH = 268.0, 430.0
@@ -95,9 +96,10 @@ def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
 
 
 def details_of(leaf: Leaf, *, narrow: bool = False) -> tuple[str, ...]:
-    """Return what stands below the title, line by line: of a closed box in a few, of others in one."""
+    """Return what stands below the title, line by line: of a closed box and of values of many passes in a few, else in one."""
     detail = detail_of(leaf, narrow=narrow)
-    return in_lines((detail,)) if leaf.closed else (detail,) if detail else ()
+    long = len(detail) > LONGEST_FACT and is_list(detail)
+    return in_lines((detail,)) if leaf.closed or long else (detail,) if detail else ()
 
 
 def mask_first(leaf: Leaf, detail: str) -> str:

@@ -21,13 +21,14 @@ class AlikeKinds:
     """How many passes these are together."""
 
 
-def merge_alike(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> tuple[AlikeKinds, ...]:
-    """Return a flow for all kinds that consist of the same nodes, in the order of the first kind of each.
+def merge_alike(flows: Sequence[Flow], passes: Sequence[Sequence[int]], *, inner: bool = False) -> tuple[AlikeKinds, ...]:
+    """Return a flow for all kinds that consist of the same nodes, in the order of the first kind of each; of a repeat that is the
+    `inner` one of two, with the kinds of blocks rather than the values of all passes.
 
     Before: a:wide(x) b(a) / a(x) / a:narrow(x) b(a)
     After:  a:wide|narrow(x) b(a) / a(x)
     """
-    whole = merge_passes(flows, passes)
+    whole = merge_passes(flows, passes, inner=inner)
     if whole is not None:  # as most are, also a thousand
         return (AlikeKinds(whole, tuple(range(len(flows))), sum(map(len, passes))),)
     parts: list[list[int]] = []
@@ -39,7 +40,7 @@ def merge_alike(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> tuple
     every = len(flows) <= MAX_MAPPED_KINDS
     merged = []
     for part in parts:
-        one = merge_passes([flows[number] for number in part], [passes[number] for number in part])
+        one = merge_passes([flows[number] for number in part], [passes[number] for number in part], inner=inner)
         assert one is not None
         numbered = numbered_kinds(one, part if every else ()) if len(parts) > 1 and len(part) > 1 else one
         merged.append(AlikeKinds(numbered, tuple(part), sum(len(passes[number]) for number in part)))

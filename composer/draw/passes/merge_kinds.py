@@ -18,6 +18,7 @@ from composer.draw.passes.values import (
     each_value,
     in_each,
     in_patterns,
+    in_runs,
     length_of,
     of_each,
     of_nested,
@@ -30,9 +31,12 @@ MAX_MAPPED_KINDS = 4
 """Kinds of passes that a map of layers can show."""
 
 
-def merge_passes(flows: Sequence[Flow], passes: Sequence[Sequence[int]], around: Sequence[Group] = ()) -> Flow | None:
+def merge_passes(
+    flows: Sequence[Flow], passes: Sequence[Sequence[int]], around: Sequence[Group] = (), *, inner: bool = False
+) -> Flow | None:
     """Return one flow for several, each of some passes of a repeat; none where they do not consist of the same nodes. In these
-    passes, another repeat may be `around` each of them.
+    passes, another repeat may be `around` each of them. Those of an `inner` repeat are to be merged with those in other passes of
+    the one around it, and tell their kinds rather than all passes in their order.
 
     Before: a:wide(x) b(a) / a:narrow(x) b(a)
     After:  a:wide|narrow(x) b(a)
@@ -44,7 +48,7 @@ def merge_passes(flows: Sequence[Flow], passes: Sequence[Sequence[int]], around:
         return None
     items = []
     for alike in zip(*(flow.items for flow in flows), strict=True):
-        item = _item(alike, passes, flows, around)
+        item = _item(alike, passes, flows, around, inner=inner)
         if item is None:
             return None
         items.append(item)
@@ -56,7 +60,7 @@ def merge_passes(flows: Sequence[Flow], passes: Sequence[Sequence[int]], around:
             alone = edge.main and streams[edge.target] == 1  # of other blocks in one place, the ports may have other names
             port = "" if alone else edge.port
             edges.setdefault((replace(edge.source, shape=""), edge.target, port), []).append(edge)
-    inner = {item.about.path for item in items if isinstance(item, Group) and not item.count and len(item.flows) > 1}
+    mixed = {item.about.path for item in items if isinstance(item, Group) and not item.count and len(item.flows) > 1}
     joined = (
         replace(
             alike[0],
@@ -65,7 +69,7 @@ def merge_passes(flows: Sequence[Flow], passes: Sequence[Sequence[int]], around:
             place=joined_places(alike),
         )
         for alike in edges.values()
-        if alike[0].main or alike[0].target not in inner
+        if alike[0].main or alike[0].target not in mixed
     )
     whole = first.with_items(items).with_edges(joined)
     outlets = [flow.outlet for flow in flows if flow.outlet]
@@ -100,7 +104,9 @@ def outlet(flow: Flow) -> Origin | None:
     return flow.outlet.origin if flow.outlet else None
 
 
-def _item(alike: Sequence[Item], passes: Sequence[Sequence[int]], flows: Sequence[Flow], around: Sequence[Group]) -> Item | None:
+def _item(
+    alike: Sequence[Item], passes: Sequence[Sequence[int]], flows: Sequence[Flow], around: Sequence[Group], *, inner: bool
+) -> Item | None:
     first, sizes = alike[0], [*map(len, passes)]
     if len({item.about.path for item in alike}) > 1:
         return None
@@ -114,11 +120,11 @@ def _item(alike: Sequence[Item], passes: Sequence[Sequence[int]], flows: Sequenc
     if all(isinstance(item, Leaf) for item in alike):
         leaves = [item for item in alike if isinstance(item, Leaf)]
         shape = _shape(leaves, flows, passes)
-        found = _leaf(replace(leaves[0], about=about, shape=shape), leaves, passes, around)
+        found = _leaf(replace(leaves[0], about=about, shape=shape), leaves, passes, around, inner=inner)
     elif all(isinstance(item, Group) for item in alike):
         groups = [item for item in alike if isinstance(item, Group)]
         shape = _shape(groups, flows, passes)
-        found = _group([replace(group, shape=shape) for group in groups], about, passes, around)
+        found = _group([replace(group, shape=shape) for group in groups], about, passes, around, inner=inner)
     elif all(isinstance(item, OpenMixture) for item in alike):
         mixtures = [item for item in alike if isinstance(item, OpenMixture)]
         found = _mixture(replace(mixtures[0], about=about), mixtures)
@@ -129,7 +135,9 @@ def _item(alike: Sequence[Item], passes: Sequence[Sequence[int]], flows: Sequenc
     return replace(found, after=_after(alike, sizes)) if isinstance(found, Leaf | Group | OpenMixture) else found
 
 
-def _group(groups: Sequence[Group], about: About, passes: Sequence[Sequence[int]], around: Sequence[Group]) -> Group | None:
+def _group(
+    groups: Sequence[Group], about: About, passes: Sequence[Sequence[int]], around: Sequence[Group], *, inner: bool
+) -> Group | None:
     """Return frames in the same place as one; repeats may have other numbers of passes, as the layers of stages."""
     counts = tuple(dict.fromkeys(group.count for group in groups))
     goes_on = one_word([group.goes_on for group in groups])
@@ -141,15 +149,15 @@ def _group(groups: Sequence[Group], about: About, passes: Sequence[Sequence[int]
         parallel = any(group.parallel for group in groups) and all(group.parallel or group.count == "1" for group in groups)
         groups = [replace(group, parallel=parallel) for group in groups]
         if any(len(group.flows) > 1 for group in groups):
-            one = by_place(groups, lambda flows: merge_passes([*map(_bare, flows)], passes))
+            one = by_place(groups, lambda flows: merge_passes([*map(_bare, flows)], passes, inner=inner))
             return one and replace(one, about=replace(about, tip=tip_of(groups, passes)), header=_header(groups), count=every)
         groups = [replace(_bare_group(group), count=every, kinds=()) for group in groups]
     if not all(len(one.flows) == 1 and (one.count, one.kinds) == (groups[0].count, groups[0].kinds) for one in groups):
         return None
-    inner = merge_passes([group.flows[0] for group in groups], passes, around)
-    if inner is None:
+    flow = merge_passes([group.flows[0] for group in groups], passes, around, inner=inner)
+    if flow is None:
         return None
-    return replace(groups[0], about=replace(about, tip=tip_of(groups, passes)), header=_header(groups), flows=(inner,))
+    return replace(groups[0], about=replace(about, tip=tip_of(groups, passes)), header=_header(groups), flows=(flow,))
 
 
 def one_word(said: Sequence[str]) -> str:
@@ -265,7 +273,9 @@ def _said(mixture: OpenMixture) -> tuple[object, ...]:
     return mixture.router.look, mixture.expert, mixture.header, mixture.shared and mixture.shared.look
 
 
-def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], around: Sequence[Group]) -> Leaf | None:
+def _leaf(
+    first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], around: Sequence[Group], *, inner: bool
+) -> Leaf | None:
     leaves = [replace(leaf, look=look) for leaf, look in zip(leaves, completed([leaf.look for leaf in leaves]), strict=True)]
     counts, lengths = [*map(len, passes)], [*map(length_of, leaves)]
     if around:
@@ -293,13 +303,14 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
     brief = brief_of_all([seen.brief for seen in looks])
     if patterned := _with_patterns(first, leaves, passes, around) if len(looks) > MAX_ROWS else None:
         return replace(patterned, look=replace(patterned.look, brief=brief))
-    if len(looks) > MAX_ROWS:
-        each = {
-            seen: [index for leaf, own in zip(leaves, passes, strict=True) if leaf.look == seen for index in own]
-            for seen in looks
-        }
+    each = {
+        seen: [index for leaf, own in zip(leaves, passes, strict=True) if leaf.look == seen for index in own] for seen in looks
+    }
+    if len(looks) > MAX_ROWS or (not (around or inner) and in_runs(looks, [each[seen] for seen in looks])):
         looks.sort(key=lambda seen: min(each[seen]))  # the most frequent one is no first value
-        facts = all_values(looks, [each[seen] for seen in looks]) if len(titles) == 1 else (f"{len(looks)} kinds",)
+        facts = (
+            all_values(looks, [each[seen] for seen in looks], whole=not inner) if len(titles) == 1 else (f"{len(looks)} kinds",)
+        )
         if not sides and any(seen.sides for seen in looks):
             positions = dict.fromkeys(" and ".join(side.words for side in seen.sides) or "no positions" for seen in looks)
             facts = (*facts, " or ".join(positions) if len(positions) <= MAX_ROWS else "positions vary")

@@ -10,7 +10,7 @@ from blocks.core import BlockIcon, Look
 from composer.cost.units import THOUSANDS
 from composer.draw.about import TIP_SEPARATOR
 from composer.draw.diagram import Group, Leaf, Row
-from composer.draw.series import NUMBER, REPEAT, as_series, listed, of_passes, one_each, one_number, one_title, template
+from composer.draw.series import NUMBER, REPEAT, as_series, in_whole, listed, of_passes, one_each, one_number, one_title, template
 
 EACH = re.compile(r"up to \d\S*( [KMBTPE])?|\d\S*( [KMBTPE])? each")
 """How many parameters a pass has."""
@@ -85,9 +85,9 @@ def completed(looks: Sequence[Look]) -> list[Look]:
     return [replace(look, facts=(*look.facts, *usual(look))) for look in looks]
 
 
-def all_values(looks: Sequence[Look], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:
+def all_values(looks: Sequence[Look], passes: Sequence[Sequence[int]], *, whole: bool = True) -> tuple[str, ...]:
     """Return what all kinds say, each of some passes, and of the rest what the first pass and the last one say; a number that
-    differs with all its values, and how often it takes these in turn.
+    differs with all its values, as a `whole` those of each of a few passes, and how often it takes these in turn.
     """
     end = max(range(len(looks)), key=lambda number: max(passes[number]))
     first, last = looks[0].facts, looks[end].facts
@@ -96,7 +96,9 @@ def all_values(looks: Sequence[Look], passes: Sequence[Sequence[int]]) -> tuple[
         turns = turns_of(passes)
         again = "" if turns == 1 else ", twice" if turns == 2 else f", {turns} times"
         alike = [[one[said] for one in by_template] for said in by_template[0]]
-        told = (listed(one) + again if again and len({*one}) == len(one) else of_passes(one, passes) for one in alike)
+        told = (
+            listed(one) + again if again and len({*one}) == len(one) else of_passes(one, passes, whole=whole) for one in alike
+        )
         return (*told,) or (f"{len(looks)} kinds",)
     if all(len(seen.facts) == len(first) for seen in looks):
         said = (tuple(dict.fromkeys(alike)) for alike in zip(*(seen.facts for seen in looks), strict=True))
@@ -108,6 +110,21 @@ def all_values(looks: Sequence[Look], passes: Sequence[Sequence[int]]) -> tuple[
     own = dict.fromkeys(fact for fact in (*first, *last) if fact not in common)
     where = {(True, True): "the first and the last", (True, False): "the first", (False, True): "the last"}
     return (*common, *(f"{fact} in {where[fact in first, fact in last]}" for fact in own))
+
+
+def in_runs(looks: Sequence[Look], passes: Sequence[Sequence[int]]) -> bool:
+    """Return whether kinds, each of some of a few passes, differ in numbers alone, and the passes of each follow one another, and
+    one line tells the numbers of all in their order.
+
+    >>> in_runs([Look("Norm", ("32 groups",)), Look("Norm", ("64 groups",))], [(0, 1), (2, 3)])
+    True
+    >>> in_runs([Look("Norm", ("32 groups",)), Look("Norm", ("64 groups",))], [(0, 2), (1, 3)])
+    False
+    """
+    alike = {(seen.title, seen.mask, seen.sides, tuple(map(template, seen.facts))) for seen in looks}
+    if len(alike) > 1 or any(max(own) - min(own) + 1 > len(own) for own in passes):
+        return False
+    return all(len({*same}) == 1 or in_whole(same, passes) for same in zip(*(seen.facts for seen in looks), strict=True))
 
 
 def in_each_or(said: Sequence[str]) -> str:

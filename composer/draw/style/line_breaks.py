@@ -62,15 +62,18 @@ def evenly(parts: Sequence[str], between: str, longest: int) -> tuple[str, ...]:
     return tuple(broken(room))
 
 
-def has_room(facts: Sequence[str]) -> bool:
-    """Return whether a closed box has room for facts in lines of the usual length; around repeats, which are more than a box can
-    tell, in one line less.
+def has_room(facts: Sequence[str], beside: Sequence[str] = ()) -> bool:
+    """Return whether a closed box has room for facts, and for what is told beside them, in lines of the usual length; around
+    repeats, which are more than a box can tell, in one line less, of which the last one may be as long as one fact.
     """
-    parts = apart(BETWEEN.join(facts))
-    lines = wrapped(with_single_words(parts), BETWEEN, lambda line: len(line) <= LINE)
-    return len(lines) <= MAX_LINES - any(part.startswith("× ") for part in parts) and all(
-        len(line) <= LONGEST_FACT for line in lines
-    )
+    parts = apart(BETWEEN.join((*facts, *beside)))
+    repeats = any(part.startswith("× ") for part in parts)
+
+    def fits(longest: int) -> bool:
+        lines = wrapped(with_single_words(parts), BETWEEN, lambda line: len(line) <= longest)
+        return len(lines) <= MAX_LINES - repeats and all(len(line) <= LONGEST_FACT for line in lines)
+
+    return fits(LINE) or (repeats and fits(LONGEST_FACT))
 
 
 def with_single_words(parts: Sequence[str]) -> list[str]:
