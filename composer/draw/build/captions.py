@@ -79,6 +79,12 @@ class Captions:
         """Inputs of the model that are ids of a vocabulary."""
         return vocabulary_inputs(self.program)
 
+    @lazy
+    def names(self) -> frozenset[str]:
+        """What outputs of the model and nodes are called."""
+        nodes = (path.rpartition(".")[2] for _, path in self.titles)
+        return frozenset([*nodes, *(name for name, _ in self.program.root.graph.outputs)])
+
     def inputs_of(self, path: str) -> Mapping[str, str]:
         """Return which ports of a block read an input of the model, and which."""
         known: Mapping[str, Mapping[str, str]] = self.inputs
@@ -154,9 +160,10 @@ class Captions:
         return name.line, max(name.line, span.end_line if span.source == self.source else name.line)
 
     def input_suffix(self, input_: InputDecl) -> str:
-        """Return what stands behind the name of an input; where there is little room, of one that an output has too, alone."""
-        given = {name for name, _ in self.program.root.graph.outputs}
-        if self.depth.level == "overview" or not (self.depth.spacious or input_.name in given):
+        """Return what stands behind the name of an input; where there is little room, of one that an output or a node has too,
+        alone.
+        """
+        if self.depth.level == "overview" or not (self.depth.spacious or input_.name in self.names):
             return ""
         return OPTIONAL_INPUT if input_.optional or input_.default else REQUIRED_INPUT
 

@@ -395,9 +395,10 @@ class DiagramBuilder:
             about = replace(about, description=self.left_out(path))
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
             alike = merge_alike(flows, kinds)
-            heads = tuple((f"{one.passes} of {count}",) for one in alike) if len(alike) > 1 else ()
-            frames = tuple(repeats.one_of_each(one.flow) for one in alike)
-            cells = tuple(one.kinds for one in alike) if len(alike) > 1 and len(kinds) <= MAX_MAPPED_KINDS else ()
+            mapped = len(kinds) <= MAX_MAPPED_KINDS
+            heads = repeats.shares([[kinds[kind] for kind in one.kinds] for one in alike], mapped=mapped)
+            frames = tuple(repeats.one_of_each(one.flow, repeats.names_read(node)) for one in alike)
+            cells = tuple(one.kinds for one in alike) if len(alike) > 1 and mapped else ()
             whole = Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds), parallel=parallel)
             goes_on = f"next {each_pass(node.name)[0]}" if path in self.handed_on and not looped else ""
             widths = "" if parallel else widths_in_turn(flows, kinds)
