@@ -37,7 +37,6 @@ from tests.draw.read_back import (
     of_value,
     places_of,
     plain,
-    share_of,
     split_rows,
 )
 from tests.draw.read_passes import held

@@ -31,8 +31,17 @@ from composer.draw.build.closed_groups import (
 )
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth, Level
-from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart, with_names_in_formulas
+from composer.draw.build.node_names import (
+    branch_name,
+    own_name,
+    shown_name,
+    told_apart,
+    with_names_in_formulas,
+    with_names_of_partners,
+    without_partners,
+)
 from composer.draw.build.parallel_passes import is_parallel, never_alone, only_handed_on, shared_input
+from composer.draw.build.parameter_counts import SHARED_WITH
 from composer.draw.build.pass_references import PREVIOUS_STEP, join_states, resolve_previous_passes, without_parameters
 from composer.draw.build.single_passes import all_differ, drawn_apart
 from composer.draw.build.steps import StepsBuilder
@@ -137,7 +146,7 @@ class DiagramBuilder:
         flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
         if self.depth.level == "overview":
             return fold_norms(flow)
-        flow = told_once(told_apart(flow, self.names, self.uses))
+        flow = told_once(with_names_of_partners(told_apart(flow, self.names, self.uses)))
         return name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
 
     def at_level(self, level: Level) -> DiagramBuilder:
@@ -309,6 +318,7 @@ class DiagramBuilder:
         each = self.counts.shown_whole(place.first)
         about = self.captions.about(node, place, (title, each)).with_parameters(0)
         about = replace(about, description=self.left_out(place.path))
+        flow = without_partners(flow) if each.startswith(SHARED_WITH) else flow
         return Group(about, (title, each) if each else (title,), (flow,), shape=self.frame_shape(node))
 
     def frame_shape(self, node: TypedNode) -> str:

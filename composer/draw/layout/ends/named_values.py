@@ -41,14 +41,16 @@ def with_names_above(whole: Fragment, typography: Typography) -> Fragment:
 
 
 def is_said(name: str, thing: Box | MergeCircle) -> bool:
-    """Return whether what is written in a box or a circle, or at the frame around it, tells the name by which others read its value."""
+    """Return whether what is written in a box, or at the frame around it, tells the name by which others read its value; nothing
+    is written in a circle.
+    """
     said = {word for text in thing.texts for word in words(text.text)} if isinstance(thing, Box) else set()
     return PASS in name or words(name.rpartition(".")[2]) <= said
 
 
 def _beside(whole: Fragment, name: str, area: Area, typography: Typography) -> list[Text]:
-    """Return a name where there is room for it beside a box or a circle: left or right of the wire above it, or below; none where there is
-    no room.
+    """Return a name where there is room for it beside a box or a circle: left or right of the wire above it, or below; none where
+    there is none.
     """
     middle, size = (area.left + area.right) / 2, typography.scale
     places = (
