@@ -1056,3 +1056,33 @@ def test_closed_repeat_says_which_passes_its_kinds_are() -> None:
     assert shut(FEW, "three.layers", "three")["three"] == "× 3 Layer (first: Max pooling, conv 1 × 1; other 2: conv 3 × 3)"
     drawn = read(figure.svg())
     assert [*lies(drawn, Model(composer.load(FEW).program)), *loose(drawn)] == []
+
+
+def test_a_recurrence_that_is_written_out_looks_like_one() -> None:
+    """Its box has the color and the icon of a recurrent layer, and one pass of it a detail."""
+    recipe = composer.load(
+        """recipe: written
+inputs: {x: "float[batch, time, 8]"}
+blocks:
+  recurrent:
+    inputs: {wx: "float[batch, time, dim]"}
+    graph:
+      start: {type: zeros, shape: [8], in: wx}
+      steps:
+        scan: time
+        in: {h: start, wx: wx}
+        graph:
+          u: {type: linear, out: 8, in: h}
+          next: {compute: "clamp(wx + u, 0, 20)"}
+        outputs: {h: next}
+graph:
+  first: {type: linear, out: 8, in: x}
+  one: recurrent
+  two: {type: linear, out: 8}
+  three: {type: recurrent, in: two}
+"""
+    )
+    scene = recipe.draw().scene
+    boxes = [box for box in scene.boxes if box.about.path == "one"]
+    assert boxes and all(box.hue == "rec" and box.icons for box in boxes)
+    assert any(detail.texts[0].text == "Recurrent" for detail in scene.details)

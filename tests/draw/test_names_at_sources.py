@@ -59,6 +59,45 @@ graph:
 outputs: {y: mix}
 """
 
+HOPS = """recipe: hops
+inputs: {x: "int[batch, time]"}
+blocks:
+  bag:
+    inputs: {x: "int[batch, time]"}
+    graph:
+      embed: {type: embedding, vocab: 40, dim: 8}
+      y: {type: mean, axis: time}
+graph:
+  start: {type: embedding, vocab: 30, dim: 8, in: x}
+  first: {type: mean, axis: time}
+  hop:
+    repeat: 3
+    as: hop
+    in: {u: first, x: x}
+    graph:
+      words: {type: bag, in: x}
+      next: {type: add, in: [u, words]}
+    outputs: {u: next}
+  w: {type: linear, out: 40, bias: false, in: hop, tie: {weight: hop.words.embed.weight}}
+outputs: {y: w}
+"""
+TWINS = """recipe: twins
+inputs: {a: "float[batch, time, 8]", b: "float[batch, time, 8]"}
+blocks:
+  tower:
+    inputs: {x: "float[batch, time, 8]"}
+    graph:
+      up: {type: linear, out: 32}
+      norm: layernorm
+      y: {type: linear, out: 8}
+graph:
+  left: {type: tower, in: a}
+  right: {type: tower, in: b, tie: left}
+  a_long_name_of_it: {type: linear, out: 8, in: left}
+  other: {type: linear, out: 8, in: right, tie: a_long_name_of_it}
+  y: {type: add, in: [a_long_name_of_it, other]}
+"""
+
 
 def said(scene: Scene) -> list[str]:
     """Return what stands on a page by itself."""
@@ -117,3 +156,21 @@ def test_a_name_that_is_gone_is_found() -> None:
 def picture_target(name: str, path: str, circles: list[str]) -> bool:
     """Return whether a name in place of a wire is that of a circle."""
     return name == path and path in circles
+
+
+@pytest.mark.parametrize(("unroll", "name"), [(False, "words"), (True, "hop(2).words")])
+def test_weights_of_one_pass_are_told_with_its_number(unroll: bool, name: str) -> None:
+    """The path alone may be that of any of them; where each pass is drawn, the box has the number too."""
+    scene = composer.load(HOPS).draw(unroll=unroll).scene
+    boxes = {box.about.path: [text.text for text in box.texts] for box in scene.boxes}
+    assert any("weight = hop(2).words.embed" in text for text in boxes["w"])
+    assert [path for path, texts in boxes.items() if name in texts] == ["hop.2.words" if unroll else "hop.words"]
+
+
+def test_a_frame_with_shared_weights_says_so_once() -> None:
+    """What is in it says no more than that; a box alone says whose weights it has, and that one has its name."""
+    scene = composer.load(TWINS).draw(open=["left", "right"]).scene
+    texts = {box.about.path: [text.text for text in box.texts] for box in scene.boxes}
+    assert not [text for text in texts["right.up"] + texts["right.norm"] if "=" in text]
+    assert "a_long_name_of_it" in texts["a_long_name_of_it"]
+    assert any("= a_long_name_of_it" in text for text in texts["other"])

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import groupby
 from typing import assert_never
 
-from blocks.core import Steps, size, spoken
+from blocks.core import LoopIcon, Steps, size, spoken
 from composer.draw.brief import widths_in_turn
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
@@ -30,6 +30,7 @@ from composer.draw.build.closed_groups import (
     told_once,
 )
 from composer.draw.build.flow_builder import FlowBuilder
+from composer.draw.build.group_places import recurs
 from composer.draw.build.levels import Depth, Level
 from composer.draw.build.node_names import (
     branch_name,
@@ -72,7 +73,7 @@ from composer.draw.diagram import Flow, Group, Leaf
 from composer.draw.edges import DiagramSource, FrameInput, ModelInput, Origin, PreviousPass
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
-from composer.draw.passes.overview import fold_norms, of_group, told_alike
+from composer.draw.passes.overview import LAYERS, fold_norms, of_group, told_alike
 from composer.draw.passes.side_inputs import name_starts
 from composer.draw.paths import plain
 from composer.draw.style.looks import inside, steps
@@ -347,6 +348,8 @@ class DiagramBuilder:
         words, sentence = first_words(doc) if room else "", first_sentence(doc)
         told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
         found = of_group(flows, about, name, params, words, passes, norms=single, sentence=sentence)
+        if found.look.hue not in LAYERS and recurs(node):
+            found = replace(found, look=replace(found.look, hue="rec", icon=LoopIcon()))
         return replace(found, name=told, shape=new_shape(node), gives=first_output(node), takes=first_taken(node))
 
     def flow(
