@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from blocks.along_axes.axis_formulas import FUNCTIONS, constants_in, evaluated, has_floats, is_whole, names_in, parsed
-from blocks.core import UNIT_BUFFER, AxisFormulaText, AxisSize, Block, BlockError, BlockView, Look, Sizes, torch
+from blocks.core import UNIT_BUFFER, AxisFormulaText, AxisSize, Block, BlockError, BlockView, Look, Sizes, size, torch
 from blocks.core.formula import without_ones
 from blocks.primitives.axes import axis_index
 from blocks.primitives.compute import as_printed
@@ -23,8 +23,8 @@ LARGEST_FLOAT = 3.4028234663852886e38
 """The largest number in float32, which a model computes in unless another dtype is chosen."""
 LONG_FRACTION = re.compile(r"\d+\.\d{7,}(?![\d.e])")
 """A number with more digits than a drawing tells."""
-SHOWN = 60
-"""Characters of a formula that a drawing shows."""
+SHOWN = 140
+"""Characters of a formula that a drawing shows, in up to three lines."""
 
 
 class AxisConstant(Block, kind="constant"):
@@ -94,7 +94,7 @@ graph:
         return list(sizes["formula_lengths"])
 
     def look(self, view: BlockView) -> Look:
-        over = ", ".join(f"{name} < {size}" for name, size in self.over.items())
+        over = ", ".join(f"{name} < {size(view.sizes[name])}" for name in self.over)
         told = LONG_FRACTION.sub(lambda found: f"{float(found[0]):.6g}", without_ones(self.value))
         value = (as_printed(told),) if len(told) <= SHOWN else ()
         return Look(self.called(), (*value, f"for {over}"), "pos")

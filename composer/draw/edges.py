@@ -8,6 +8,10 @@ from typing import ClassVar, TypeAlias
 
 REQUIRED_INPUT, OPTIONAL_INPUT = " (input)", " (optional input)"
 """What stands behind the name of an input of the model where no wire leads from it."""
+SIZES_OF = "sizes of "
+"""Before the name of a value of which only the shape is read."""
+TIMES = " ×"
+"""Behind how often a block reads a value that it reads several times."""
 SEVERAL = ", "
 """Between the names of values that come in as one."""
 
@@ -169,7 +173,9 @@ class DiagramEdge:
     input: str = ""
     """What its target calls it by a name that its author or the block declares; nothing for a stream, and for what has none."""
     place: str = ""
-    """Which it is of the values that its target reads in an order, counted from 1, or several; nothing where order is nothing."""
+    """Which it is of the values that its target reads in an order, counted from 1, or several; how often its target reads it,
+    `2 ×`, where order is nothing and that is more than once; else nothing.
+    """
 
     def reading(self, source: DiagramSource) -> DiagramEdge:
         """Return it from another source."""
@@ -203,7 +209,7 @@ class DiagramEdge:
     def named(self) -> str:
         """What it is called where no wire leads to its source."""
         name = self.source.reference or self.source.called or self.source.own_name
-        return f"sizes of {name}" if self.shape_only else name
+        return f"{SIZES_OF}{name}" if self.shape_only else name
 
 
 def grouped(edges: Iterable[DiagramEdge], key: Callable[[DiagramEdge], str]) -> dict[str, list[DiagramEdge]]:

@@ -1,4 +1,4 @@
-"""Long formulas in two lines, so that their boxes are as wide as others."""
+"""Long formulas in two lines or three, so that their boxes are as wide as others."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from composer.draw.diagram import Flow, Group, Item, Leaf
 
 ONE_LINE = 46
 """Signs of what a box of the usual width has below its title."""
+LONG = 66
+"""Signs of half of a formula that is still one line."""
 CONSTANT = "Constant"
 """The title of values that a formula gives at each place of some axes, which stand below it in a line of their own."""
 OPERATOR = re.compile(r"(?<= [+−·⊗/]) ")
@@ -31,13 +33,19 @@ def with_formula_lines(flow: Flow) -> Flow:
             return item
         formula, *others = item.look.facts
         whole = item.look.title == CONSTANT and bool(others) and len(formula) <= ONE_LINE
-        two = (formula,) if whole else in_two_lines(formula)
-        if len(two) < 2 and not whole:
+        lines = (formula,) if whole else in_lines(formula)
+        if len(lines) < 2 and not whole:
             return item
         title = item.name or item.look.title
-        return replace(item, lines=(("title", title), *(("detail", line) for line in (*two, *others))))
+        return replace(item, lines=(("title", title), *(("detail", line) for line in (*lines, *others))))
 
     return flow.map_items(of_item)
+
+
+def in_lines(formula: str) -> tuple[str, ...]:
+    """Return a formula in two lines, each of which is in two again where it is too long for a box."""
+    first, *others = in_two_lines(formula)
+    return tuple(line for half in (first, *others) for line in (in_two_lines(half) if others and len(half) > LONG else (half,)))
 
 
 def in_two_lines(formula: str) -> tuple[str, ...]:

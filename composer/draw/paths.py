@@ -39,6 +39,27 @@ def plain(path: str) -> str:
     return re.sub(r"\.\d+(?=\.|$)", "", path)
 
 
+def of_pass(path: str, reader: str) -> str:
+    """Return a path with the passes of repeats as a recipe names them, but for those that a reader is in too.
+
+    >>> of_pass("hop.2.embed", "w"), of_pass("hop.0.embed", "hop.0.read")
+    ('hop(2).embed', 'hop.embed')
+    """
+    found: list[str] = []
+    pieces = path.split(".")
+    for at, piece in enumerate(pieces):
+        if not piece.isdigit():
+            found.append(piece)
+        elif not f"{reader}.".startswith(f"{'.'.join(pieces[:at])}."):
+            found[-1] += f"({piece})"
+    return ".".join(found)
+
+
+def of_all_passes(named: str) -> str:
+    """Return a path without the passes that it names: `hop(2).embed` is `hop.embed`."""
+    return re.sub(r"\(\d+\)", "", named)
+
+
 def is_pass(path: str) -> bool:
     """Return whether a path is that of one pass of a repeat."""
     return path.rpartition(".")[2].isdigit()

@@ -287,14 +287,24 @@ def from_first_to_last(first: str, last: str) -> str:
     'conv 3 × 3 (16 → 96 … 96 → 960)'
     >>> from_first_to_last("conv (64 → 64)", "conv (64 → 128), stride 2")  # the first has no stride
     'conv (64 → 64) … conv (64 → 128), stride 2'
+    >>> from_first_to_last("conv 4 × 4 (512 → 512), stride 2", "conv 4 × 4 (256 → 64), stride 2")
+    'conv 4 × 4 (512 → 512 … 256 → 64), stride 2'
     """
     if first.count(",") != last.count(",") or first[-1] != last[-1]:
         return f"{first} … {last}"
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
-    common = "".join(letter for letter, _ in same)
+    common = _alike(first, last)
     start = max(common.rfind(one) + len(one) if one in common else 0 for one in ("(", ", "))
-    end = 1 if first[-1] == last[-1] == ")" and start else 0
+    opened = first[:start].count("(") > first[:start].count(")")
+    after = _alike(first[start:][::-1], last[start:][::-1])[::-1]
+    end = len(after) - after.find(")") if opened and ")" in after else 0
+    if opened and not end:
+        return f"{first} … {last}"
     return f"{first[:start]}{first[start : len(first) - end]} … {last[start : len(last) - end]}{last[len(last) - end :]}"
+
+
+def _alike(first: str, last: str) -> str:
+    """Return the letters with which both of two texts begin."""
+    return "".join(letter for letter, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
 
 
 def one_number(facts: Sequence[str]) -> int | None:

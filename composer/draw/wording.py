@@ -46,18 +46,27 @@ def shares_of(kinds: Sequence[Sequence[int]]) -> list[str]:
     whole = sum(map(len, kinds))
     found = []
     for own in kinds:
-        first, *others = sorted(own)
-        count = f" {len(own)}" if others else ""
-        if [first, *others] != [*range(first, first + len(own))]:
-            few = len(own) <= MAX_PLACES
-            found.append(" and ".join(map(ordinal, sorted(own))) if few else f"{len(own)} of {whole}")
-        elif first == 0:
-            found.append(f"first{count}")
-        elif first + len(own) == whole:
-            found.append(f"{'other' if len(kinds) == 2 and others else 'last'}{count}")
-        else:
-            found.append(f"{ordinal(first)} – {ordinal(others[-1])}" if others else ordinal(first))
+        said = places_in_words(own, whole) or f"{len(own)} of {whole}"
+        rest = len(kinds) == 2 and 1 < len(own) < whole and said == f"last {len(own)}"
+        found.append(f"other {len(own)}" if rest else said)
     return found
+
+
+def places_in_words(own: Sequence[int], whole: int) -> str:
+    """Return which passes of a repeat of so many some are; nothing where it takes more than a few words.
+
+    >>> places_in_words([0, 7], 8), places_in_words([1, 2, 3], 8), places_in_words([1, 3, 5], 8)
+    ('first and last', '2nd – 4th', '')
+    """
+    first, *others = sorted(own)
+    count = f" {len(own)}" if others else ""
+    if [first, *others] == [*range(first, first + len(own))]:
+        if first == 0 or first + len(own) == whole:
+            return f"{'last' if first else 'first'}{count}"
+        return f"{ordinal(first)} – {ordinal(others[-1])}" if others else ordinal(first)
+    if len(own) > MAX_PLACES:
+        return ""
+    return "first and last" if (first, *others) == (0, whole - 1) else " and ".join(map(ordinal, sorted(own)))
 
 
 def ordinal(place: int) -> str:
@@ -73,7 +82,7 @@ def axis_words(type_: Type) -> tuple[str, ...]:
     A letter comes from a pattern, and means nothing elsewhere. An axis of features keeps its name when a block gives it another
     length, so that there only names are told that hold for any features, or that the length is a symbol of. `out` is what linear
     maps and convolutions call what they give, those of one axis in the last place: before two other axes it is the channels of an
-    image.
+    image, and these are its height and its width, where they have no other names.
     """
     if not isinstance(type_, TensorType):
         return ()
@@ -82,6 +91,8 @@ def axis_words(type_: Type) -> tuple[str, ...]:
     for place in (-1, -3) if len(names) == IMAGE_AXES else (-1,) if names else ():
         if words[place] not in LASTING and words[place] != str(type_.axes[place]):
             words[place] = "channels" if names[place] == "out" and place < -1 else ""
+    if len(names) == IMAGE_AXES and names[-3] == "out" and not any(names[-2:]):
+        words[-2:] = ["height", "width"]
     return tuple(words)
 
 

@@ -29,7 +29,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:\u00a0\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)(?:[ \u00a0]([KMBT])\b)?")
 SHARE = re.compile(r"(\d+) of (\d+)")
 ORDINAL = r"(\d+)(?:st|nd|rd|th)"
-ROW = re.compile(rf"(\d+) of (\d+)|(?:(first|last|other|all|both)(?: (\d+))?|{ORDINAL}(?: (and|–) {ORDINAL})?)(?=: )")
+ROW = re.compile(
+    rf"(\d+) of (\d+)|(?:(first and last|first|last|other|all|both)(?: (\d+))?|{ORDINAL}(?: (and|–) {ORDINAL})?)(?=: )"
+)
 """How many of all passes of a repeat have something, or which: `3 of 4`, `first 2: `, `3rd and 5th: `, `both: `."""
 TURN = re.compile(r"(\d+) × \(((?:[^()]|\([^()]*\))* · (?:[^()]|\([^()]*\))*)\)")
 """Blocks that come several times in turns."""
@@ -1188,7 +1190,7 @@ def share_of(line: str) -> tuple[int, int] | None:
         return int(found[1]), int(found[2])
     if found[6] == "–":
         return int(found[7]) - int(found[5]) + 1, 0
-    return int(found[4] or (2 if found[3] == "both" else 1)) if found[3] else 2 if found[6] else 1, 0
+    return int(found[4] or (2 if found[3] in ("both", "first and last") else 1)) if found[3] else 2 if found[6] else 1, 0
 
 
 def places_of(lines: list[str]) -> list[set[int]]:
@@ -1199,7 +1201,7 @@ def places_of(lines: list[str]) -> list[set[int]]:
     for count, said in shares:
         before = set[int]().union(*found)
         places = {"first": {*range(count)}, "last": {*range(whole - count, whole)}, "other": {*range(whole)} - before}
-        places |= {"all": {*range(whole)}, "both": {*range(whole)}}
+        places |= {"all": {*range(whole)}, "both": {*range(whole)}, "first and last": {0, whole - 1}}
         own = {int(one) - 1 for one in said.group(5, 7) if one}
         found.append(places[said[3]] if said[3] else {*range(min(own), max(own) + 1)} if said[6] == "–" else own)
     return found

@@ -35,6 +35,7 @@ from tests.draw.read_back import (
     beside,
     numbers,
     of_value,
+    places_of,
     plain,
     split_rows,
 )
@@ -58,6 +59,14 @@ OF_INPUT = re.compile(r"^sizes of |\*?(?: at first)?(?: \((?:optional )?input\))
 """What stands around the name of an input in place of a wire."""
 STRAIGHT = re.compile(r"= ([\w.]+), with the gradient of ([\w.]+)")
 """What a formula is said to give, and whose gradient goes through it."""
+FIRST_AND_LAST = re.compile(r"(\w+)\((\d+)\)\S* … \1\((\d+)\)")
+"""What several passes give, in the order in which it is read."""
+OF_PASSES = re.compile(
+    r"(\d+) of (\d+)\b(?! active)(?:: (first and last|(?:first|last)(?: \d+)?|\d+\w\w(?: (?:–|and) \d+\w\w)?))?"
+)
+"""How many passes of a repeat have what is in a frame, and which."""
+COUNTED_KINDS = {"add", "multiply", "concat", "stack", "einsum"}
+"""Blocks that read any number of values, and none of these by a name."""
 CAST = re.compile(r"float\d*|bfloat16|int|bool")
 """What a drawing leaves out of a formula."""
 
@@ -67,6 +76,9 @@ def unmarked(svg: str, picture: Picture, model: Model, typed: TypedProgram) -> I
     yield from misled(picture, typed)
     yield from started_elsewhere(picture)
     yield from misnamed(picture, typed)
+    yield from unnamed(picture)
+    yield from uncounted(picture, typed)
+    yield from misordered(picture, typed)
     yield from misnumbered(picture, typed)
     yield from misplaced(picture, typed)
     yield from miscolored_rows(picture, model)
@@ -141,6 +153,62 @@ def misnamed(picture: Picture, typed: TypedProgram) -> Iterator[str]:
             yield f"{wire.source}: nothing reads it by its name"
         if any(text.endswith("(input)") for text in names.get(wire.source, ())):
             yield f"{wire.source}: it has a box"
+
+
+def unnamed(picture: Picture) -> Iterator[str]:
+    """Yield every box and circle whose value is read by a name that stands nowhere at it."""
+    names = {(path, OF_INPUT.sub("", text)) for _, _, path, text in picture.references}
+    for path, name in sorted(names):
+        boxes = [one for one in picture.boxes if one.path == path and not picture.part_of(one.place.left, one.place.top)]
+        said = [word for box in boxes for line in (box.name, *box.lines) for word in words(line)]
+        around = {text for x, y, text in picture.texts if any(box.place.touches(x, y, BESIDE) for box in boxes)}
+        around |= {text for x, y, one, text in picture.references if one == path and any(near(x, y, box.place) for box in boxes)}
+        if boxes and "(" not in name and not {*words(name.rpartition(".")[2])} <= {*said} and name not in around:
+            yield f"{path}: it is read as `{name}`, which it does not say"
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a name or a title."""
+    return re.findall(r"[^\W_]+", text.lower())
+
+
+def near(x: float, y: float, place: Place) -> bool:
+    """Return whether a name stands at the end of an arrow from a box."""
+    return place.touches(x, y, 2 * BESIDE)
+
+
+def uncounted(picture: Picture, typed: TypedProgram) -> Iterator[str]:
+    """Yield every block that reads a value several times by one wire that does not say so."""
+    several: dict[str, set[int]] = {}
+    for visit in walk(typed.root, every_pass, every_node):
+        kind = visit.node.part.kind if isinstance(visit.node, TypedBlock) else ""
+        refs = [ref for wire in wires_of(visit.node.node) for ref in wire.refs] if kind in COUNTED_KINDS else []
+        several.setdefault(plain(visit.path), set()).add(len(refs) if len({*refs}) == 1 else 1)
+    for box in picture.boxes:
+        (count, *others), ends = several.get(box.path, {1}), [one for one in picture.wires if one.target == box.path and one.tip]
+        inside = box.merged or picture.part_of(box.place.left, box.place.top)  # of a detail, where texts are its own
+        if count > 1 and not others and len(ends) == 1 and not inside:
+            near = [text for x, y, text in picture.texts if dist((x, y), ends[0].tip or ()) < AT_TIP]
+            if f"{count} ×" not in near:
+                yield f"{box.path}: it reads a value {count} times, and does not say so"
+
+
+def misordered(picture: Picture, typed: TypedProgram) -> Iterator[str]:
+    """Yield every name of several passes that no repeat reads in this order: the first one first, and the last one last."""
+    ends = set()
+    for visit in walk(typed.root, every_pass, every_node):
+        if isinstance(visit.node, TypedRepeat):
+            read: dict[tuple[str, str], list[int]] = {}
+            for wire in (wire for one in visit.node.node.passes for wire in one.wires):
+                for ref in (ref for ref in wire.refs if ref.index is not None and ref.node != visit.node.name):
+                    read.setdefault((wire.port, ref.node), []).append(ref.index)
+            for (_, name), order in read.items():
+                others = [index for index in order if index < max(order)]  # of the last pass, a wire may tell it
+                ends |= {(name, str(one[0]), str(one[-1])) for one in (order, others) if one}
+    for _, _, _, text in picture.references:
+        found = FIRST_AND_LAST.match(text)
+        if found and found.groups() not in ends:
+            yield f"`{text}`: they are not read in this order"
 
 
 def on(wire: DrawnWire, x: float, y: float) -> bool:
@@ -286,12 +354,16 @@ def in_other_passes(picture: Picture, model: Model) -> Iterator[str]:
     detail, for those that have the block which is drawn there.
     """
     told: dict[str, list[int | None]] = {}
+    named: dict[str, list[tuple[int, int, list[str]]]] = {}
     for box in picture.boxes:
         if box.merged or picture.part_of(box.place.left, box.place.top):
             continue
         around = [found for frame in picture.frames if frame.place.holds(box.place) and (found := shares_of(frame))]
         around += beside(box, picture)
         told.setdefault(box.path, []).append(around[-1][-1][0] if around else None)
+        named.setdefault(box.path, []).extend(found[-1] for found in around[-1:])
+    for path, shares in named.items():
+        yield from in_named_passes(path, *shares, model=model) if len(shares) == len(told[path]) == 1 else ()
     opened = {frame.path for frame in picture.frames}  # what is a frame in some passes
     for path, counts in told.items():
         holder = path.rpartition(".")[0]
@@ -307,9 +379,19 @@ def in_other_passes(picture: Picture, model: Model) -> Iterator[str]:
 
 
 def shares_of(frame: DrawnFrame) -> list[tuple[int, int, list[str]]]:
-    """Return in how many passes what is in a frame is, if it says that."""
-    found = re.match(r"(\d+) of (\d+)\b(?! active)", frame.lines[0]) if frame.lines else None
-    return [(int(found[1]), int(found[2]), [])] if found else []
+    """Return in how many passes what is in a frame is, and in which, if it says that."""
+    found = OF_PASSES.match(" ".join(frame.lines[:2]))
+    return [(int(found[1]), int(found[2]), [f"{found[3]}: "] if found[3] else [])] if found else []
+
+
+def in_named_passes(path: str, share: tuple[int, int, list[str]], *, model: Model) -> Iterator[str]:
+    """Yield what is not so of the passes that a frame around a block names: all others of that repeat lack it."""
+    count, whole, said = share
+    own = {int(found[1]) for one in model.by_path.get(path, ()) if (found := re.search(r"\.(\d+)\.", one.path))}
+    if said and own and path.rpartition(".")[0] in model.kinds:
+        places = places_of([said[0], f"{whole - count} of {whole}: "])[0]
+        if places != own:
+            yield f"{path}: it is in {sorted(own)}, and not `{said[0]}`"
 
 
 # -- pictures and formulas

@@ -1141,3 +1141,33 @@ def test_what_a_use_of_a_block_lacks_is_told_of_others() -> None:
     scene = composer.load(EVEN.replace("out: 256", "out: 16").replace("out: 64", "out: 64, mixed: true")).draw().scene
     lines = {box.about.path: " ".join(text.text for text in box.texts) for box in scene.boxes}
     assert "ReLU" in lines["down1"] and "tanh" in lines["down3"].lower()
+
+
+def test_a_recurrence_that_is_written_out_looks_like_one() -> None:
+    """Its box has the color and the icon of a recurrent layer, and one pass of it a detail."""
+    recipe = composer.load(
+        """recipe: written
+inputs: {x: "float[batch, time, 8]"}
+blocks:
+  recurrent:
+    inputs: {wx: "float[batch, time, dim]"}
+    graph:
+      start: {type: zeros, shape: [8], in: wx}
+      steps:
+        scan: time
+        in: {h: start, wx: wx}
+        graph:
+          u: {type: linear, out: 8, in: h}
+          next: {compute: "clamp(wx + u, 0, 20)"}
+        outputs: {h: next}
+graph:
+  first: {type: linear, out: 8, in: x}
+  one: recurrent
+  two: {type: linear, out: 8}
+  three: {type: recurrent, in: two}
+"""
+    )
+    scene = recipe.draw().scene
+    boxes = [box for box in scene.boxes if box.about.path == "one"]
+    assert boxes and all(box.hue == "rec" and box.icons for box in boxes)
+    assert any(detail.texts[0].text == "Recurrent" for detail in scene.details)

@@ -70,6 +70,32 @@ graph:
       smaller: {type: max_pool2d, kernel_size: 2}
       curve: gelu
 """,
+    "u": """recipe: u
+inputs: {x: "float[batch, 3, 64, 64]"}
+graph:
+  down:
+    repeat: 6
+    each: {width: [8, 16, 24, 32, 40, 48]}
+    in: x
+    graph:
+      conv: {type: conv2d, kernel_size: 4, stride: 2, padding: 1, out: width}
+      norm: {type: batchnorm2d, when: layer > 0 and layer < 5}
+      act: relu
+  up:
+    repeat: 5
+    each: {width: [40, 32, 24, 16, 8]}
+    graph:
+      conv: {type: conv_transpose2d, kernel_size: 4, stride: 2, padding: 1, out: width}
+      act: relu
+      skip: {type: concat, axis: -3, in: [act, down(4 - layer)]}
+""",
+    "twice": """recipe: twice
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  a: {type: linear, out: 8, in: x}
+  b: {type: concat, in: [a, a]}
+  y: {type: linear, out: 4}
+""",
     "tables": """recipe: tables
 inputs: {x: "int[batch, 26]"}
 params: {sizes: [5, 7, 9, 9, 3, 9]}
@@ -195,6 +221,9 @@ FAULTS: dict[str, tuple[str, Level, Callable[[str], str]]] = {
     "sizes at another box": ("sizes", "block", instead("B × 64 … 32 ×", "B × 64 … 16 ×")),
     "values in another order": ("tables", "block", instead("5, 7, 9, 9, 3, 9", "5, 9, 7, 9, 3, 9")),
     "the value of another pass as the last": ("tables", "block", instead("… 9", "… 19")),
+    "passes in another order": ("u", "block", instead(">down(4) … down(0)<", ">down(0) … down(4)<")),
+    "other passes of a frame": ("u", "block", instead(">4 of 6: 2nd – 5th<", ">4 of 6: first 4<")),
+    "how often a value is read": ("twice", "block", instead(">2 ×<", "><")),
     "a formula without its scale": ("formula", "block", lambda svg: svg.replace(" · 0.25", "")),
     "a formula without its mask": ("formula", "block", lambda svg: svg.replace(" − 10000 · (1 − allowed)", "")),
     "an attention without its scale": ("router", "full", lambda svg: svg.replace(" / √8", "")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -15,7 +16,7 @@ from composer.draw.build.levels import Depth
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.walks import by_place, model_inputs, vocabulary_inputs
 from composer.draw.edges import OPTIONAL_INPUT, REQUIRED_INPUT
-from composer.draw.paths import plain
+from composer.draw.paths import of_pass, plain
 from composer.draw.style.looks import look
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedNode
@@ -24,6 +25,8 @@ from composer.language.recipe.ast import InputDecl
 from composer.language.tasks import EACH_WORD, TASKS, Task
 from composer.memo import lazy
 
+PARTNER = re.compile(r"weights? = (.*)")
+"""What a block says of the one whose weights it has."""
 USUAL: Mapping[ParameterRole, float] = MappingProxyType({"bias": 0.0, "gain": 1.0})
 """The number at which parameters of some roles start in most models."""
 
@@ -79,21 +82,30 @@ class Captions:
         """Inputs of the model that are ids of a vocabulary."""
         return vocabulary_inputs(self.program)
 
+    @lazy
+    def names(self) -> frozenset[str]:
+        """What outputs of the model and nodes are called."""
+        nodes = (path.rpartition(".")[2] for _, path in self.titles)
+        return frozenset([*nodes, *(name for name, _ in self.program.root.graph.outputs)])
+
     def inputs_of(self, path: str) -> Mapping[str, str]:
         """Return which ports of a block read an input of the model, and which."""
         known: Mapping[str, Mapping[str, str]] = self.inputs
         return known.get(path, {})
 
     def partner(self, place: str) -> str:
-        """Return whose weights those of the block at a place are: another's by its title where no other has that; or nothing."""
+        """Return whose weights those of the block at a place are: another's by its title where no other has that, else by its
+        path with the passes of repeats that are not around both; or nothing.
+        """
         owner = self.counts.tied.get(place, "") if self.depth.params else ""
         if not owner:
             return ""
         holder, path = max((one for one in self.titles if owner.startswith(f"{one[0]}.")), key=lambda one: len(one[0]))
         title = self.titles[holder, path]
-        alone = len({other for (_, other), called in self.titles.items() if called == title}) == 1
+        named = of_pass(holder, place)
+        alone = len({other for (_, other), called in self.titles.items() if called == title}) == 1 and named == path
         tied = [one for one in self.counts.tied if one.startswith(f"{place}.")]
-        return f"{'weight' if tied == [f'{place}.weight'] else 'weights'} = {title.lower() if alone else path}"
+        return f"{'weight' if tied == [f'{place}.weight'] else 'weights'} = {title.lower() if alone else named}"
 
     def about(self, node: TypedNode, place: NodePlace, said: Sequence[str], own: Sequence[str] = ()) -> About:
         """Return what a thing stands for; its parameters are those at `own` paths, by default those of the first node."""
@@ -154,9 +166,10 @@ class Captions:
         return name.line, max(name.line, span.end_line if span.source == self.source else name.line)
 
     def input_suffix(self, input_: InputDecl) -> str:
-        """Return what stands behind the name of an input; where there is little room, of one that an output has too, alone."""
-        given = {name for name, _ in self.program.root.graph.outputs}
-        if self.depth.level == "overview" or not (self.depth.notes or input_.name in given):
+        """Return what stands behind the name of an input; where there is little room, of one that an output or a node has too,
+        alone.
+        """
+        if self.depth.level == "overview" or not (self.depth.notes or input_.name in self.names):
             return ""
         return OPTIONAL_INPUT if input_.optional or input_.default else REQUIRED_INPUT
 

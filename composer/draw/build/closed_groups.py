@@ -10,7 +10,7 @@ from composer.draw.build.parameter_counts import SHARED_WITH
 from composer.draw.build.walks import by_place, each_graph_once
 from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
-from composer.draw.paths import plain
+from composer.draw.paths import of_all_passes, plain
 from composer.draw.series import OF, template
 from composer.draw.wording import shape
 from composer.graph.anatomy import TYPED, Region
@@ -124,7 +124,7 @@ def told_once(flow: Flow) -> Flow:
             return item.map_flows(lambda inner: inner.map_items(once))
         if not isinstance(item, Leaf) or item.rows or not (item.closed and item.params.startswith(SHARED_WITH)):
             return item
-        owner = told.get(item.params.removeprefix(SHARED_WITH))
+        owner = told.get(of_all_passes(item.params.removeprefix(SHARED_WITH)))
         same = owner is not None and (owner.title, owner.facts) == (item.look.title, item.look.facts)
         return replace(item, look=replace(item.look, facts=())) if same else item
 

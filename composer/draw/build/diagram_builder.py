@@ -9,7 +9,7 @@ from functools import cache
 from itertools import groupby
 from typing import assert_never
 
-from blocks.core import Steps, size, spoken
+from blocks.core import LoopIcon, Steps, size, spoken
 from composer.draw.brief import widths_in_turn
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_operations, add_pieces, is_identity, operands_of
@@ -33,9 +33,20 @@ from composer.draw.build.closed_groups import (
     told_once,
 )
 from composer.draw.build.flow_builder import FlowBuilder
+from composer.draw.build.group_places import recurs
 from composer.draw.build.levels import Depth, Level
-from composer.draw.build.node_names import branch_name, own_name, read_by_name, shown_name, told_apart, with_names_in_formulas
+from composer.draw.build.node_names import (
+    branch_name,
+    own_name,
+    read_by_name,
+    shown_name,
+    told_apart,
+    with_names_in_formulas,
+    with_names_of_partners,
+    without_partners,
+)
 from composer.draw.build.parallel_passes import is_parallel, never_alone, only_handed_on, shared_input
+from composer.draw.build.parameter_counts import SHARED_WITH
 from composer.draw.build.pass_references import (
     PREVIOUS_STEP,
     join_states,
@@ -74,7 +85,7 @@ from composer.draw.diagram import Flow, Group, Leaf
 from composer.draw.edges import DiagramSource, FrameInput, ModelInput, Origin, PreviousPass
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
-from composer.draw.passes.overview import fold_norms, of_group, told_alike
+from composer.draw.passes.overview import LAYERS, fold_norms, of_group, told_alike
 from composer.draw.passes.side_inputs import name_starts
 from composer.draw.paths import plain
 from composer.draw.style.looks import inside, steps
@@ -160,7 +171,8 @@ class DiagramBuilder:
         flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
         if self.depth.level == "overview":
             return fold_norms(flow)
-        flow = told_once(told_evenly(told_apart(flow, self.names, self.uses), self.uses, self.groups))
+        flow = with_names_of_partners(told_apart(flow, self.names, self.uses))
+        flow = told_once(told_evenly(flow, self.uses, self.groups))
         return name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
 
     def at_level(self, level: Level) -> DiagramBuilder:
@@ -377,6 +389,7 @@ class DiagramBuilder:
         each = self.counts.shown_whole(place.first)
         about = self.captions.about(node, place, (title, each)).with_parameters(0)
         about = replace(about, description=self.left_out(place.path))
+        flow = without_partners(flow) if each.startswith(SHARED_WITH) else flow
         header = (title, each) if each else (title,)
         return Group(about, header, (flow,), shape=self.frame_shape(node), gives=first_output(node))
 
@@ -406,6 +419,8 @@ class DiagramBuilder:
         words, sentence = first_words(doc) if room else "", first_sentence(doc)
         told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
         found = of_group(flows, about, name, params, words, passes, norms=single, sentence=sentence)
+        if found.look.hue not in LAYERS and recurs(node):
+            found = replace(found, look=replace(found.look, hue="rec", icon=LoopIcon()))
         again = self.shut and stands_elsewhere(node, plain(place.path), self.places())
         ends = replace(found, shape=new_shape(node), gives=first_output(node), takes=first_taken(node))
         return replace(ends, name=told, elsewhere=again)
@@ -472,9 +487,10 @@ class DiagramBuilder:
             about = replace(about, description=self.left_out(path))
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
             alike = merge_alike(flows, kinds, inner=bool(self.around))
-            heads = tuple((f"{one.passes} of {count}",) for one in alike) if len(alike) > 1 else ()
-            frames = tuple(repeats.one_of_each(one.flow) for one in alike)
-            cells = tuple(one.kinds for one in alike) if len(alike) > 1 and len(kinds) <= MAX_MAPPED_KINDS else ()
+            mapped = len(kinds) <= MAX_MAPPED_KINDS
+            heads = repeats.shares([[kinds[kind] for kind in one.kinds] for one in alike], mapped=mapped)
+            frames = tuple(repeats.one_of_each(one.flow, repeats.names_read(node)) for one in alike)
+            cells = tuple(one.kinds for one in alike) if len(alike) > 1 and mapped else ()
             whole = Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds), parallel=parallel)
             goes_on = f"next {each_pass(node.name)[0]}" if path in self.handed_on and not looped else ""
             widths = "" if parallel else widths_in_turn(flows, kinds)

@@ -86,10 +86,23 @@ def contents(node: TypedNode) -> TypedGraph | None:
 
 def branching(graph: TypedGraph) -> int:
     """Return how often ways in a graph part and meet again, and how many inputs and outputs it has beyond the first: 0 for a
-    chain.
+    chain. The step of a recurrence is one more, with all that parts and meets in it.
     """
     inner = (visit.node for visit in walk(graph, _dissolved) if not visit.in_slot)
-    return _parts(graph) + sum(1 + _parts(node.graph) for node in inner if _is_dissolved(node))
+    loops = (node for node in graph.nodes if isinstance(node, TypedScan) and node.carried)
+    own = _parts(graph) + sum(1 + _parts(node.graph) for node in inner if _is_dissolved(node))
+    return own + sum(1 + branching(node.graph) for node in loops)
+
+
+def nodes_in(graph: TypedGraph) -> int:
+    """Return how many nodes a graph has, with those of the steps of its recurrences."""
+    return len(graph.nodes) + sum(nodes_in(node.graph) for node in graph.nodes if isinstance(node, TypedScan))
+
+
+def recurs(node: TypedNode) -> bool:
+    """Return whether a node is a recurrence that is written out, or holds one."""
+    inside = (visit.node for region in regions(node) for visit in walk(region.graph, each_graph_once))
+    return any(isinstance(one, TypedScan) and bool(one.carried) for one in (node, *inside))
 
 
 def _parts(graph: TypedGraph) -> int:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from blocks.core import Activation, Formula, spoken
-from composer.draw.build.captions import NodePlace
+from composer.draw.build.captions import PARTNER, NodePlace
+from composer.draw.build.parameter_counts import SHARED_WITH
 from composer.draw.diagram import Flow, Group, Item, Leaf
+from composer.draw.paths import lies_in, of_all_passes, of_pass
 from composer.draw.series import without_repeat
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup
 
@@ -108,6 +110,48 @@ def with_names_in_formulas(items: Sequence[Item], graph: TypedGraph, place: Node
         name = read.get(item.about.path, "")
         plain = isinstance(item, Leaf) and not item.name and not item.look.sign and 0 < len(name) <= MAX_LONE_NAME
         yield replace(item, name=name) if plain and isinstance(item, Leaf) and item.look.title.lower() != name.lower() else item
+
+
+def without_partners(flow: Flow) -> Flow:
+    """Return what is in a frame that says whose weights it has, where no block says so again."""
+
+    def bare(item: Item) -> Item:
+        if isinstance(item, Group):
+            return item.map_flows(without_partners)
+        if not isinstance(item, Leaf):
+            return item
+        facts = tuple(fact for fact in item.look.facts if not PARTNER.fullmatch(fact))
+        return replace(item, look=replace(item.look, facts=facts)) if facts != item.look.facts else item
+
+    return flow.map_items(bare)
+
+
+def with_names_of_partners(flow: Flow) -> Flow:
+    """Return a diagram in which the boxes have their names whose weights others say that they have, by these names: in a repeat
+    of which each pass is drawn, with the pass.
+    """
+    said = {path for leaf in flow.leaves() if isinstance(leaf, Leaf) for path in partners_of(leaf)}
+    every = {of_all_passes(path) for path in said}
+
+    def named(item: Item) -> Item:
+        if isinstance(item, Group):
+            return item.map_flows(lambda inner: inner.map_items(named))
+        if not isinstance(item, Leaf) or item.look.sign:
+            return item
+        path = of_pass(item.about.path, "")
+        if path != item.about.path:
+            return replace(item, name=path) if any(lies_in(one, path) for one in said) else item
+        name = path.rpartition(".")[2]
+        return replace(item, name=name) if path in every and not item.name and name.lower() != item.look.title.lower() else item
+
+    return flow.map_items(named) if said else flow
+
+
+def partners_of(leaf: Leaf) -> Iterator[str]:
+    """Yield the paths of the blocks whose weights a box says that it has, as it names them."""
+    yield from (found[1] for fact in leaf.look.facts if (found := PARTNER.fullmatch(fact)))
+    if leaf.params.startswith(SHARED_WITH):
+        yield leaf.params.removeprefix(SHARED_WITH)
 
 
 def read_by_name(graph: TypedGraph) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from composer.cost.units import short
-from composer.draw.paths import above, plain
+from composer.draw.paths import above, of_pass
 from composer.graph.parameters import NamedParameter, owned
 
 SHARED_WITH = "shared with "
@@ -46,7 +46,8 @@ class ParameterCounts:
     def shown_whole(self, path: str) -> str:
         """Return what a part of the model that holds blocks says of its parameters: how many, or which other part has them."""
         said, partners = self.shown(path), self.partners.get(path, set())
-        return f"{SHARED_WITH}{plain(next(iter(partners)))}" if said == "tied" and len(partners) == 1 and all(partners) else said
+        whole = said == "tied" and len(partners) == 1 and all(partners)
+        return f"{SHARED_WITH}{of_pass(next(iter(partners)), path)}" if whole else said
 
     def shown_of(self, paths: Sequence[str]) -> str:
         """Return what a piece of a block says of its parameters, which parameters stand at some paths."""

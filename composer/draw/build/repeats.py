@@ -16,6 +16,7 @@ from composer.draw.build.walks import outside_repeats
 from composer.draw.diagram import Flow, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 from composer.draw.series import OF
+from composer.draw.wording import places_in_words
 from composer.graph.anatomy import wires_of
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat
 from composer.graph.visit import every_node, walk
@@ -164,8 +165,10 @@ def earlier_reads(node: TypedRepeat) -> dict[str, list[list[int]]]:
     return found
 
 
-def one_of_each(flow: Flow) -> Flow:
-    """Return a flow in which what each pass reads of another pass of the same repeat has one name: `layers(0) … layers(30)`."""
+def one_of_each(flow: Flow, read: Sequence[str] = ()) -> Flow:
+    """Return a flow in which what each pass reads of another pass of a repeat has one name, in the order in which passes `read`
+    them: `layers(0) … layers(30)`, and `down(6) … down(0)` on the way up of a U.
+    """
     alike: dict[object, list[DiagramEdge]] = {}
     for edge in flow.edges:
         name = PASS.fullmatch(edge.source.reference)
@@ -175,10 +178,28 @@ def one_of_each(flow: Flow) -> Flow:
     for same in alike.values():
         names = {edge.source.reference for edge in same}  # kinds of passes may read values of several shapes by one name
         if len(names) > MAX_NAMED_PASSES:
-            first, *_, last = sorted(names, key=lambda name: int(PASS.sub(r"\2", name)))
-            same = [replace(same[0].reading(same[0].source.by_name(f"{first} … {last}")), partial=False)]
+            same = [replace(same[0].reading(same[0].source.by_name(as_one_name(names, read))), partial=False)]
         edges += same
-    return flow.with_edges(edges).map_groups(one_of_each)
+    return flow.with_edges(edges).map_groups(lambda inner: one_of_each(inner, read))
+
+
+def as_one_name(names: Collection[str], read: Sequence[str]) -> str:
+    """Return several names of passes as one: the first and the last in the order in which they are read, if it goes up or down;
+    in another order, the second one too.
+
+    >>> as_one_name({"down(0)", "down(1)", "down(2)"}, ["down(2)", "down(1)", "down(0)"])
+    'down(2) … down(0)'
+    """
+    rising = sorted(names, key=lambda name: int(PASS.sub(r"\2", name)))
+    order = [name for name in dict.fromkeys(read) if name in names]
+    order = order if len(order) == len(names) else rising
+    first, second, *_, last = order
+    return f"{first} … {last}" if order in (rising, rising[::-1]) else f"{first}, {second}, … {last}"
+
+
+def names_read(node: TypedRepeat) -> list[str]:
+    """Return what passes of a repeat read from around it, by their names in the order of these."""
+    return [str(ref) for each in node.node.passes for wire in each.wires for ref in wire.refs]
 
 
 def outer_edges(
@@ -283,6 +304,17 @@ def parameters_of_each(node: TypedRepeat, each: Sequence[int]) -> str:
     if node.node.share is not None:
         return f"{most}{SHARED}" if max(each) else ""
     return f"{most} each" if len(set(each)) == 1 and max(each) else f"up to {most}" if max(each) else ""
+
+
+def shares(parts: Sequence[Sequence[Sequence[int]]], *, mapped: bool) -> tuple[tuple[str, ...], ...]:
+    """Return the header of each of several frames for kinds of passes of a repeat, given the passes of each: how many of all, and
+    which, if few words tell it and no map of layers does; nothing for one frame.
+    """
+    own = [sorted(index for passes in kinds for index in passes) for kinds in parts]
+    whole = sum(map(len, own))
+    which = ["" if mapped else places_in_words(passes, whole) for passes in own]
+    said = ((f"{len(passes)} of {whole}{words and f': {words}'}",) for passes, words in zip(own, which, strict=True))
+    return tuple(said) if len(own) > 1 else ()
 
 
 def parameter_header(

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from composer.draw.build.pass_references import consecutive_passes, named_passes, range_name
-from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin
+from composer.draw.edges import TIMES, DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin
 from composer.draw.wording import shape
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref, Wire
@@ -79,14 +79,22 @@ def sources(refs: Sequence[Ref], values: Mapping[str, NodeSources]) -> Sources:
 
 
 def places_of(node: TypedBlock, values: Mapping[str, NodeSources]) -> Mapping[DiagramSource, str]:
-    """Return which of the values that a block reads in an order each is, counted from 1; nothing where it has no order."""
-    if node.part.kind not in ORDERED:
+    """Return which of the values that a block reads in an order each is, counted from 1; of what it reads several times where
+    that tells no order, how often: `2 ×`. Nothing is told of other values.
+    """
+    refs = [ref for wire in node.node.wires for ref in wire.refs]
+    ordered = node.part.kind in ORDERED
+    if not ordered and (len({*refs}) == len(refs) or node.part.kind == "compute"):
         return NO_PLACES
-    found: dict[DiagramSource, list[str]] = {}
-    for number, ref in enumerate((ref for wire in node.node.wires for ref in wire.refs), 1):
+    found: dict[tuple[str, DiagramSource], list[str]] = {}
+    ports = [wire.port for wire in node.node.wires for _ in wire.refs]
+    for number, (port, ref) in enumerate(zip(ports, refs, strict=True), 1):
         for source in sources((ref,), values):
-            found.setdefault(source, []).append(str(number))
-    return {source: ", ".join(numbers) for source, numbers in found.items()}
+            found.setdefault((port, source), []).append(str(number))
+    several = {source: f"{len(numbers)}{TIMES}" for (_, source), numbers in found.items() if len(numbers) > 1}
+    if not ordered or len(found) == 1:
+        return several
+    return {source: ", ".join(numbers) for (_, source), numbers in found.items()}
 
 
 def read(wires: Sequence[Wire], values: Mapping[str, NodeSources]) -> dict[str, Sources]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from composer.draw.build.group_places import GroupPlace, branching, contents
+from composer.draw.build.group_places import GroupPlace, branching, contents, nodes_in
 
 MIN_NODES = 3
 """Nodes of a block from which on it is worth a detail of its own."""
@@ -66,7 +66,7 @@ def is_other_use(one: Candidate, other: Candidate) -> bool:
 def is_small(place: GroupPlace) -> bool:
     """Return whether a block has so few nodes that its box tells all."""
     graph = contents(place.node)
-    return graph is None or len(graph.nodes) < MIN_NODES
+    return graph is None or nodes_in(graph) < MIN_NODES
 
 
 def candidates(

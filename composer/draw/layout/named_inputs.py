@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from blocks.core import Look
+from blocks.core import Look, spoken
 from composer.draw.about import About
 from composer.draw.diagram import Flow, Leaf, Sink, Titles
-from composer.draw.edges import REQUIRED_INPUT, DiagramEdge
+from composer.draw.edges import OPTIONAL_INPUT, REQUIRED_INPUT, DiagramEdge
 from composer.draw.geometry import Point
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, areas
@@ -42,6 +42,22 @@ def many_named(whole: Fragment, titles: Titles) -> tuple[str, ...]:
 def _names_input(one: Reference) -> bool:
     """Return whether a name in place of a wire is that of a required input, and says so."""
     return one.text.text.endswith(REQUIRED_INPUT) and one.text.text.removesuffix(REQUIRED_INPUT).rstrip("*") == one.source
+
+
+def with_plain_names(whole: Fragment) -> Fragment:
+    """Return a page, below its head, on which an input that has a box is called by its name alone: that it is an input, the box
+    tells, if no other one is called so.
+    """
+    boxes = whole.pieces.boxes
+    said = Counter(word for one in boxes for word in {text.text.lower() for text in one.texts})
+    drawn = {one.about.path for one in boxes if all(said[word.lower()] <= 1 for word in (one.about.path, spoken(one.about.path)))}
+
+    def plain(one: Reference) -> Reference:
+        said = one.text.text.removesuffix(REQUIRED_INPUT).removesuffix(OPTIONAL_INPUT)
+        return replace(one, text=replace(one.text, text=said)) if one.source in drawn else one
+
+    whole.pieces.references = [*map(plain, whole.pieces.references)]
+    return whole
 
 
 def names_alone(flow: Flow, named: Collection[str]) -> Flow:

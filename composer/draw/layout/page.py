@@ -18,7 +18,7 @@ from composer.draw.layout.ends.named_values import with_names_above
 from composer.draw.layout.ends.port_names import names_at_ends
 from composer.draw.layout.ends.shapes import room_for_shapes
 from composer.draw.layout.fragment import Fragment, Pieces, shift
-from composer.draw.layout.named_inputs import input_leaf, many_named, names_alone, with_named_inputs
+from composer.draw.layout.named_inputs import input_leaf, many_named, names_alone, with_named_inputs, with_plain_names
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
@@ -74,10 +74,11 @@ def page(
     whole = body(flow, titles, typography, shapes=shapes, high=high, break_after=break_after)
     if named := many_named(whole, titles):
         alone = names_alone(flow, named)
-        whole = with_names_above(body(alone, titles, typography, shapes=shapes, high=high, break_after=break_after), typography)
+        whole = body(alone, titles, typography, shapes=shapes, high=high, break_after=break_after)
+        whole = with_names_above(with_plain_names(whole), typography)
         whole = with_named_inputs(whole, named, titles, typography, above=upright)
     else:
-        whole = with_names_above(whole, typography)
+        whole = with_names_above(with_plain_names(whole), typography)
     return with_head(whole, titles, typography)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Row
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS, merge_passes
 from composer.draw.series import one_each
+from composer.draw.wording import places_in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +39,15 @@ def merge_alike(flows: Sequence[Flow], passes: Sequence[Sequence[int]], *, inner
         parts.append(part)
         waiting = sorted({*waiting}.difference(part))
     every = len(flows) <= MAX_MAPPED_KINDS
-    merged = []
+    merged, count = [], sum(map(len, passes))
     for part in parts:
         one = merge_passes([flows[number] for number in part], [passes[number] for number in part], inner=inner)
         assert one is not None
-        numbered = numbered_kinds(one, part if every else ()) if len(parts) > 1 and len(part) > 1 else one
-        merged.append(AlikeKinds(numbered, tuple(part), sum(len(passes[number]) for number in part)))
+        if len(parts) > 1 and len(part) > 1:
+            one = numbered_kinds(
+                one if every else _placed(one, [passes[number] for number in part], count), part if every else ()
+            )
+        merged.append(AlikeKinds(one, tuple(part), sum(len(passes[number]) for number in part)))
     return tuple(merged)
 
 
@@ -59,6 +63,19 @@ def _alike_with_first(flows: Sequence[Flow], waiting: Sequence[int]) -> list[int
         if merge_passes([*(flows[one] for one in part), flows[number]], one_each(len(part) + 1)):
             part.append(number)
     return part
+
+
+def _placed(flow: Flow, passes: Sequence[Sequence[int]], count: int) -> Flow:
+    """Return a flow whose rows say which of so many passes they are about, where a few words tell that, given the passes of its
+    kinds: no map of layers does.
+    """
+
+    def of_row(row: Row) -> Row:
+        words = places_in_words([index for kind in row.kinds for index in passes[kind]], count) if row.kinds else ""
+        _, colon, said = row.share.partition(": ")
+        return replace(row, share=f"{words}: {said}") if words and colon else row
+
+    return flow.map_items(lambda item: replace(item, rows=tuple(map(of_row, item.rows))) if isinstance(item, Leaf) else item)
 
 
 def numbered_kinds(flow: Flow, numbers: Sequence[int]) -> Flow:

@@ -1,10 +1,13 @@
-"""Which value is which of those that a block reads in an order: small numbers at arrowheads that do not come in that order."""
+"""Which value is which of those that a block reads in an order: small numbers at arrowheads that do not come in that order; and
+`2 ×` at one that brings a value twice.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from composer.draw.edges import TIMES
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.ends.port_names import BELOW, MIN_WIRES, name_beside
 from composer.draw.layout.fragment import Pieces, in_the_way
@@ -37,21 +40,30 @@ def with_places(scene: Scene, typography: Typography) -> Scene:
 
 def tell_places(pieces: Pieces, typography: Typography) -> None:
     """Write at arrowheads which value is which of those that a block reads in an order, where they do not come in it: at all of
-    them or, where there is no room, at none.
+    them or, where there is no room, at none; else at one that brings a value several times how often.
     """
     ordered = {wire.target for wire in pieces.wires if wire.place}
     things: list[Box | MergeCircle] = [*pieces.boxes, *pieces.merges]
     for thing in (one for one in things if one.about.path in ordered):
         ends = [wire for wire in pieces.wires if wire.arrow and wire.target == thing.about.path and _meets(wire, thing.area)]
-        if all(wire.place and not wire.partial for wire in ends) and not is_told(ends, around=isinstance(thing, MergeCircle)):
+        placed = all(_numbers_of(wire) and not wire.partial for wire in ends)
+        if placed and not is_told(ends, around=isinstance(thing, MergeCircle)):
             pieces.texts += _numbers(ends, pieces, typography)
+        else:
+            for wire in ends:
+                pieces.texts += _numbers([wire], pieces, typography) if wire.place.endswith(TIMES) else []
+
+
+def _numbers_of(wire: WirePath) -> str:
+    """Return which value a wire brings of those that its target reads in an order; nothing where that has none."""
+    return "" if wire.place.endswith(TIMES) else wire.place
 
 
 def in_order(places: Sequence[str]) -> bool:
     """Return whether values come in the order in which a block reads them, one by one; so do those of a block without an order,
     and so few that it need not be told.
     """
-    numbers = [int(number) for place in places if place for number in place.split(", ")]
+    numbers = [int(number) for place in places if place and not place.endswith(TIMES) for number in place.split(", ")]
     return len({*numbers}) < MIN_WIRES or (len(numbers) == len(places) and numbers == sorted({*numbers}))
 
 
