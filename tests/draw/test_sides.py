@@ -12,6 +12,8 @@ from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
 from composer.draw.scene import Box, Scene
 from tests.draw.cases import scenes
 from tests.draw.checks import pieces
+from tests.draw.paper_shapes import PAPERS
+from tests.draw.test_drawings import assert_every_edge
 
 
 def scene(recipe: str, level: str = "block") -> Scene:

@@ -12,10 +12,10 @@ from composer.draw.diagram import Flow, Leaf, Sink, Titles
 from composer.draw.edges import OPTIONAL_INPUT, REQUIRED_INPUT, DiagramEdge
 from composer.draw.geometry import Point
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, box, box_height, needed
+from composer.draw.layout.ends.framed_inputs import is_told
 from composer.draw.layout.fragment import Fragment, areas
 from composer.draw.layout.parallel_columns import COLUMN_GAP, MIN_COLUMN_GAP, place_columns
 from composer.draw.layout.references import reference_above
-from composer.draw.passes.framed_inputs import is_told
 from composer.draw.scene import Reference
 from composer.draw.style.typography import Typography
 

@@ -14,6 +14,7 @@ from composer.draw.layout.beside.pyramid import pyramid_fragment
 from composer.draw.layout.beside.u_shape import u_on_page
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, TWO_COLUMNS_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
+from composer.draw.layout.ends.framed_inputs import NOTHING_LED, lead_into_repeats, name_in_own_frames
 from composer.draw.layout.ends.named_values import with_names_above
 from composer.draw.layout.ends.port_names import names_at_ends
 from composer.draw.layout.ends.shapes import room_for_shapes
@@ -24,7 +25,6 @@ from composer.draw.layout.parallel_columns import place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
 from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
 from composer.draw.passes.alternatives import name_in_alternatives, name_once
-from composer.draw.passes.framed_inputs import NOTHING_LED, lead_into_repeats, name_in_own_frames
 from composer.draw.passes.heads import output_leaf, with_end_boxes
 from composer.draw.passes.inner_outputs import join_passes, lead_out_of_frames
 from composer.draw.passes.ladder import split_ladder

@@ -68,7 +68,7 @@ def place_columns(laid: Sequence[Fragment], typography: Typography, turn: str = 
 
 End: TypeAlias = tuple[DiagramEdge, tuple[Point, ...]]
 """A wire that comes in, and how it goes on from the border of a column."""
-Way: TypeAlias = tuple[Sequence[Point], Sequence[Point]]
+Crossing: TypeAlias = tuple[Sequence[Point], Sequence[Point]]
 """How a wire leaves one column, and how it goes on from the border of another one."""
 
 
@@ -220,7 +220,7 @@ def forks(corner: Point, heights: Sequence[float]) -> Iterator[Point]:
             yield x, y
 
 
-def pack(before: Fragment, after: Fragment, between: Sequence[Way]) -> tuple[float, float]:
+def pack(before: Fragment, after: Fragment, between: Sequence[Crossing]) -> tuple[float, float]:
     """Return where a column begins beside the one before, and where wires go up and down between them: these have a straight way,
     and elsewhere the columns come as near to each other as what stands in them lets them.
     """
@@ -235,7 +235,7 @@ def is_box(column: Fragment) -> bool:
     return len(column.pieces.boxes) == 1 and not (column.pieces.frames or column.pieces.merges)
 
 
-def below_way(one: Fragment, after: Fragment, between: Sequence[Way]) -> tuple[float, float]:
+def below_way(one: Fragment, after: Fragment, between: Sequence[Crossing]) -> tuple[float, float]:
     """Return how far to the right of the border a box stands whose wire goes straight up beside the next column, as near to that
     as what stands in both lets it, and where that column begins.
     """
@@ -245,7 +245,7 @@ def below_way(one: Fragment, after: Fragment, between: Sequence[Way]) -> tuple[f
     return apart - least, apart - after.left
 
 
-def heights_of(between: Sequence[Way]) -> tuple[float, float]:
+def heights_of(between: Sequence[Crossing]) -> tuple[float, float]:
     """Return the heights of the upper and the lower end of the wires between two columns."""
     ys = [y for ends in between for points in ends for _, y in points]
     return (min(ys), max(ys)) if ys else (0.0, 0.0)

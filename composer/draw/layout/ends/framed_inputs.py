@@ -21,7 +21,6 @@ MAX_LED = 2
 """Inputs that are led into frames: of more, all go by their names."""
 PLUMBING = "bool"
 """The type of inputs that only tell what of others counts."""
-
 NOTHING_LED: Mapping[str, DiagramSource] = MappingProxyType({})
 """Where no input is led into a frame."""
 
@@ -59,9 +58,6 @@ def lead_into_repeats(flow: Flow, titles: Titles) -> tuple[Flow, Mapping[str, Di
 def name_in_own_frames(column: Flow) -> Flow:
     """Return a column whose frames read inputs that have their boxes in it by their names: a wire would go around all that is
     between.
-
-    Before: x(x) a(x) b(a @x.inner)
-    After:  x(x) a(x) b(a @x.inner)
     """
     inputs = {item.about.path for item in column.items if isinstance(item, Leaf) and item.model_input}
     return column.map_groups(lambda inner: name_from_others(inner, inputs)) if inputs else column
