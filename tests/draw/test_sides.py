@@ -10,9 +10,8 @@ import composer
 from composer.draw.build.levels import Level
 from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
 from composer.draw.scene import Box, Scene
-from tests.draw.cases import scenes
+from tests.draw.cases import PAPERS, scenes
 from tests.draw.checks import pieces
-from tests.draw.paper_shapes import PAPERS
 from tests.draw.test_drawings import assert_every_edge
 
 

@@ -138,7 +138,7 @@ def pass_inside(group: Group, read: Sequence[Origin], node: TypedRepeat) -> Bloc
 
     edges = [edge for edge in sized(flow).edges if not (edge.back and not edge.source.reference)]
     exits = [(name, DiagramSource(origin, shape(node.outputs[name]))) for origin, name in made.items()]
-    found = by_itself(group, replace(flow, entry=None, outlet=None, edges=tuple(edges)), exits, in_order(ports, graph))
+    found = by_itself(group, replace(flow, entry=None, outlet=None, edges=tuple(edges)), exits, in_order(ports, graph.graph))
     return replace(found, note=f"one of {group.count}")
 
 

@@ -67,7 +67,7 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
         begin with.
         """
         source = read.source
-        others = (e for e in read_of[source.path] if e.target != path and e.target in items and e.target not in gone)
+        others = (e for e in read_of.get(source.path, ()) if e.target != path and e.target in items and e.target not in gone)
         return source.is_model_input and read.main and source.path != trunk and any(e.main and e.upward for e in others)
 
     twins = _twins(flow, items) | _columns_of_joins(items, read_of, into)
