@@ -272,7 +272,8 @@ def with_ends(flow: Flow, titles: Titles, led: Mapping[str, DiagramSource] = NOT
         if e.source.is_model_input and e.main and not e.source.reference and e.target in paths
     }
     streams = {path: source for path, source in streams.items() if path not in inputs_of_losses(flow)}
-    streams |= {source.path: source for _, source in flow.exits if source.is_model_input} | led
+    streams |= {source.path: source for _, source in flow.exits if source.is_model_input}
+    streams |= led
     ins = tuple(input_leaf(path, source.shape, titles) for path, source in streams.items())
     stays = {(e.target, e.port) for e in rest.edges if e.main}
     edges = [
