@@ -145,9 +145,8 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth, *, less: bool = Tr
             few, found = SUBJECT_FACTOR, Attempt(shown, opened_flow, opened)
     fitted = with_fewer_groups(attempts, found, draw, over, few)
     alike = all_or_none(attempts, whole, fitted, draw, over, few) if attempts.details else None
-    fitted, alike = (one and with_notes_of_inputs(attempts, one, draw, over) for one in (fitted, alike))
-    assert fitted is not None
-    return replace(fitted, alike=alike)
+    noted = with_notes_of_inputs(attempts, fitted, draw, over)
+    return replace(noted, alike=alike and with_notes_of_inputs(attempts, alike, draw, over))
 
 
 def with_notes_of_inputs(
