@@ -148,7 +148,7 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth, *, less: bool = Tr
     fitted = with_repeats(attempts, whole, with_fewer_groups(attempts, found, draw, over, few), draw, over, few)
     alike = all_or_none(attempts, whole, fitted, draw, over, few) if attempts.details else None
     noted = with_notes_of_inputs(attempts, fitted, draw, over)
-    return replace(noted, alike=with_notes_of_inputs(attempts, alike, draw, over) if alike else None)
+    return replace(noted, alike=alike and with_notes_of_inputs(attempts, alike, draw, over))
 
 
 def with_notes_of_inputs(

@@ -54,10 +54,10 @@ from composer.draw.build.pass_references import (
     with_state_boxes,
     without_parameters,
 )
-from composer.draw.build.reductions import Merged, WithinLoss, reduced, tell_merged, tell_reductions
+from composer.draw.build.simpler.reductions import Merged, WithinLoss, reduced, tell_merged, tell_reductions
+from composer.draw.build.simpler.undone_concats import LeftOut, without_undone_concats
 from composer.draw.build.single_passes import all_differ, drawn_apart, in_one_box
 from composer.draw.build.steps import StepsBuilder
-from composer.draw.build.undone_concats import LeftOut, without_undone_concats
 from composer.draw.build.value_sources import (
     NO_STREAM,
     NodeSources,
@@ -268,7 +268,8 @@ class DiagramBuilder:
                 if self.opens(place.path) and (loops := steps(node)) and self.has_room(loops, place.path):
                     return StepsBuilder(self.captions, node, place).add(loops, given, out)
                 gives = add_block(self.captions, node, given, place, out, self.routed, places_of(node, values))
-                out.items[-1:] = [tell_merged(item, self.merged.get(plain(place.path))) for item in out.items[-1:]]
+                if self.merged and (merged := self.merged.get(plain(place.path))) is not None:
+                    out.items[-1] = tell_merged(out.items[-1], merged)
                 return gives
             case TypedGroup():
                 return self.group(node, read(node.node.wires, values), place, out)

@@ -121,6 +121,8 @@ def inputs_of_losses(flow: Flow) -> set[str]:
     """Return the inputs of the model that no output depends on, and that each of its readers joins with what is computed: they
     are what losses compare, and stand beside that as their targets do.
     """
+    if not any(sink.leaf for sink in flow.sinks):
+        return set()
     items, edges = flow.by_path, [*flow.all_edges()]
     into: dict[str, set[str]] = {}
     for edge in edges:

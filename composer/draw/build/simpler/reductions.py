@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from blocks.core import BlockError
-from blocks.losses.loss import ScalarLoss
+from blocks.losses.loss import Loss
 from blocks.primitives.axes import axes_in_words, axis_index
-from blocks.primitives.reduce import OfOneAxis, Reduction
 from composer.draw.about import TIP_SEPARATOR
 from composer.draw.build.descriptions import whole
 from composer.draw.build.levels import Depth
@@ -21,6 +20,10 @@ from composer.graph.anatomy import rebuilt, regions, wires_of, with_nodes, with_
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode
 
+REDUCTIONS = frozenset({"sum", "mean", "max", "min", "logsumexp"})
+"""Kinds of blocks that take away axes, of which two in a row are one."""
+AXIS = "axis"
+"""Their field with these axes."""
 PLAIN: Mapping[str, str] = {"sum": "summed", "mean": "mean"}
 """Reductions that only say how the numbers of a loss become one, with the words of a loss for them."""
 Chain: TypeAlias = tuple[TypedNode, ...]
@@ -66,9 +69,10 @@ def reduced(graph: TypedGraph, depth: Depth) -> Reduced:
     """
     merger, written = _Merger(depth), graph.by_name
     graph = merger.changed(graph, "")
-    readers = _readers(graph)
     within: dict[str, WithinLoss] = {}
-    for loss in graph.nodes:
+    losses = [node for node in graph.nodes if isinstance(node, TypedBlock) and _reads_means(node)]
+    readers = _readers(graph) if losses else {}
+    for loss in losses:
         chain = _chain_below(loss, graph, readers)
         if chain and not any(depth.points_at(plain(one.name)) for one in chain):
             words = _in_words(chain)
@@ -79,9 +83,9 @@ def reduced(graph: TypedGraph, depth: Depth) -> Reduced:
     return Reduced(graph, within, merger.found)
 
 
-def tell_merged(item: Item, merged: Merged | None) -> Item:
+def tell_merged(item: Item, merged: Merged) -> Item:
     """Return a box that stands for several reductions with what these are."""
-    if merged is None or not isinstance(item, Leaf):
+    if not isinstance(item, Leaf):
         return item
     around = item.about.path.rpartition(".")[0]
     covers = tuple(f"{around}.{name}".removeprefix(".") for name in merged.names)
@@ -109,7 +113,7 @@ def _readers(graph: TypedGraph) -> Counter[str]:
 
 def _is_reduction(node: TypedNode | None) -> bool:
     """Return whether a node takes away axes, whatever the order of these."""
-    return isinstance(node, TypedBlock) and isinstance(node.part, Reduction) and not isinstance(node.part, OfOneAxis)
+    return isinstance(node, TypedBlock) and node.part.kind in REDUCTIONS
 
 
 def _only_ref(node: TypedNode) -> Ref | None:
@@ -134,7 +138,7 @@ class _Merger:
         """Return a graph in which such reductions are one."""
         key = graph, prefix
         if key not in self.known:
-            inner = [self.inside(node, f"{prefix}{node.name}.") for node in graph.nodes]
+            inner = [self.inside(node, f"{prefix}{node.name}.") if regions(node) else node for node in graph.nodes]
             self.known[key] = self.merged(with_nodes(graph, inner), prefix)
         return self.known[key]
 
@@ -169,7 +173,7 @@ def _as_one(first: TypedBlock, last: TypedBlock) -> TypedBlock:
     taken = _several(first.sizes["dim"])
     left = [place for place in range(-len(axes), 0) if place not in taken]
     others = [_told(axes, name, left[place]) for name, place in _named_places(last, last.sizes["..."])]
-    part = last.part.model_copy(update={"axis": (*axes_of(first), *others)})
+    part = last.part.model_copy(update={AXIS: (*axes_of(first), *others)})
     places = tuple(sorted((*taken, *(left[place] for _, place in _named_places(last, last.sizes["..."])))))
     node = replace(last.node, wires=first.node.wires)
     return replace(last, node=node, part=part, sizes={**last.sizes, "...": axes, "dim": places}, inputs=first.inputs)
@@ -190,8 +194,7 @@ def _told(axes: Sequence[Any], name: str, place: int) -> str:
 
 def axes_of(node: TypedBlock) -> tuple[str, ...]:
     """Return the axes that a reduction takes away, as a recipe names them."""
-    assert isinstance(node.part, Reduction)
-    return tuple(map(str, _several(node.part.axis)))
+    return tuple(map(str, _several(getattr(node.part, AXIS))))
 
 
 def _several(one_or_more: Any) -> tuple[Any, ...]:
@@ -206,8 +209,6 @@ def _chain_below(loss: TypedNode, graph: TypedGraph, readers: Mapping[str, int])
     elsewhere how they become one number.
     """
     found: Chain = ()
-    if not (isinstance(loss, TypedBlock) and isinstance(loss.part, ScalarLoss)):
-        return found
     ref = _only_ref(loss)
     while ref is not None and (node := graph.by_name.get(ref.node)) is not None:
         if readers[node.name] != 1 or _plain_reduction(node) is None:
@@ -217,15 +218,20 @@ def _chain_below(loss: TypedNode, graph: TypedGraph, readers: Mapping[str, int])
     return found
 
 
+def _reads_means(node: TypedBlock) -> bool:
+    """Return whether a node is a loss that another one computes, so that it reads one number."""
+    return isinstance(node.part, Loss) and node.part.of_means
+
+
 def _plain_reduction(node: TypedNode) -> TypedBlock | None:
     """Return the sum or the mean that a node is, or that is all there is in a block of the recipe; none for others."""
+    held: TypedNode | None = node
     if isinstance(node, TypedGroup):
-        inner = node.graph.nodes
-        held = inner[0] if node.node.part is not None and len(inner) == 1 else None
-        given = {one.name for one in node.graph.graph.inputs}
-        reads = _only_ref(held) if held is not None else None
-        return _plain_reduction(held) if held is not None and reads is not None and {reads.node} == given else None
-    return node if isinstance(node, TypedBlock) and node.part.kind in PLAIN else None
+        first, *others = node.graph.nodes
+        reads, given = _only_ref(first), {one.name for one in node.graph.graph.inputs}
+        alone = node.node.part is not None and not others and reads is not None and {reads.node} == given
+        held = first if alone else None
+    return held if isinstance(held, TypedBlock) and held.part.kind in PLAIN else None
 
 
 def _in_words(chain: Chain) -> str:

@@ -1,0 +1,1 @@
+"""Graphs with fewer nodes, which say the same: what is drawn of a model in place of its own."""
