@@ -10,8 +10,9 @@ import composer
 from composer.draw.build.levels import Level
 from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
 from composer.draw.scene import Box, Scene
-from tests.draw.cases import scenes
+from tests.draw.cases import PAPERS, scenes
 from tests.draw.checks import pieces
+from tests.draw.test_drawings import assert_every_edge
 
 
 def scene(recipe: str, level: str = "block") -> Scene:
