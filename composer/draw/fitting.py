@@ -39,8 +39,8 @@ SUBJECT_SHARE, SUBJECT_FACTOR = 0.4, 4 / 3
 """How much of a model is in the repeat that it is about; and how many times larger than a page, or than the drawing with this
 closed where that is larger, a drawing with this open may be.
 """
-MAX_OPENED = 4
-"""Repeats of those that a page is too small for together which are tried to be open one by one."""
+OPENED_SHARE = 0.2
+"""How much of a model is in a repeat that may be open where a page is too small for all: not one of many stages."""
 MAX_EXCESS = 4 / 3
 """How many times larger than a page a drawing may be without a word about it."""
 MAX_DETAILS_EXCESS = 1.4
@@ -234,13 +234,14 @@ def with_repeats(
     over: Callable[[Scene], float],
     limit: float,
 ) -> Attempt:
-    """Return a drawing in which those repeats are open again, the largest first, for which a page has room, where all were closed
-    together to fit it.
+    """Return a drawing in which those large repeats are open again, the largest first, for which a page has room, where all were
+    closed together to fit it.
     """
     if found.depth.layers or found.depth.level != "block" or over(found.scene) > limit:
         return found
     boxes = {one.about.path: sum(1 for _ in one.flows[0].leaves()) for one in outermost_repeats(whole.flow)}
-    for path in sorted(boxes, key=boxes.__getitem__, reverse=True)[:MAX_OPENED]:
+    large = [path for path, own in boxes.items() if own >= OPENED_SHARE * sum(1 for _ in whole.flow.leaves())]
+    for path in sorted(large, key=boxes.__getitem__, reverse=True):
         if not is_open(found.scene, path):
             depth = replace(found.depth, opened=found.depth.opened | {path})
             flow = attempts.diagram(depth)

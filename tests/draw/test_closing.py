@@ -210,7 +210,7 @@ def test_a_view_keeps_closed_what_the_figure_closed() -> None:
 
 def test_repeats_that_a_page_has_room_for_stay_open(tmp_path: Path) -> None:
     """Of three that are too large together, the largest one, and then the other for which there is room."""
-    kinds = ("falnrfal", "nflarnfaffanlrfanlrf", "flnarlfafnralnfa")
+    kinds = ("falnrfalfr", "nflarnfaffanlrfanlrf", "flnarlfafnralnfa")
     each = "".join(f"  r{n}:\n    repeat: 3\n    graph:\n{chain(own)}" for n, own in enumerate(kinds))
     figure = composer.load(recipe(tmp_path, each + "  end: {type: concat, in: [r0, r1, r2]}\n")).draw()
     assert frames(figure) == {"r0", "r1"}

@@ -190,11 +190,12 @@ def maker_of(flow: Flow, path: str, graph: TypedGraph, ref: Ref) -> NodeOutput:
     """Return what makes a value of the graph at a path, as a diagram of it shows: where that is a group drawn as its nodes,
     such as a map with a connection around it, one of these.
     """
-    node, at = graph.by_name.get(ref.node), f"{path}.{ref.node}"
-    if not isinstance(node, TypedGroup) or at in flow.by_path:
-        return NodeOutput(at, ref.port)
-    given = dict(node.graph.graph.outputs)
-    return maker_of(flow, at, node.graph, given[ref.port or next(iter(given))])
+    at, node = f"{path}.{ref.node}", graph.by_name.get(ref.node)
+    while isinstance(node, TypedGroup) and at not in flow.by_path:
+        inner, given = node.graph, dict(node.graph.graph.outputs)
+        ref = given[ref.port or next(iter(given))]
+        at, node = f"{at}.{ref.node}", inner.by_name.get(ref.node)
+    return NodeOutput(at, ref.port)
 
 
 def outputs_of(flow: Flow, path: str, node: TypedGroup) -> Sequence[tuple[str, DiagramSource]] | None:
