@@ -16,7 +16,7 @@ from tests.draw.read_back import OPEN, DrawnBox, Model, lies, loose, read
 from tests.draw.read_marks import unmarked
 from tests.draw.read_passes import misread
 from tests.draw.read_shapes import missized
-from tests.draw.shapes import forked, shaped
+from tests.draw.shapes import forked, grouped, shaped
 from tests.draw.test_drawings import assert_every_edge
 
 COUNT, MORE = 10, 120
@@ -147,6 +147,16 @@ def test_ways_that_part_and_meet_are_told_as_they_are(seed: int) -> None:
     assert wrong(recipe, "block") == []
     assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []
     assert_every_edge(f"forked {seed}", recipe.program, scene)
+
+
+@pytest.mark.parametrize("seed", seeds(2 * MORE))
+def test_groups_of_many_values_are_told_as_they_are(seed: int) -> None:
+    """Several inputs and outputs, branches that read each other's values, a U: every edge once, nothing on anything."""
+    recipe = composer.load(grouped(seed))
+    scene = recipe.draw().scene
+    assert wrong(recipe, "block") == []
+    assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []
+    assert_every_edge(f"grouped {seed}", recipe.program, scene)
 
 
 @pytest.mark.parametrize("seed", [*range(PAPERLIKE), *ONCE_WRONG])

@@ -1,4 +1,4 @@
-"""A group of several streams: these are columns in its frame, in at the bottom and out at the top."""
+"""The inside of a frame: several streams, in at the bottom and out at the top, what comes in beside the stream, and a U."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from itertools import pairwise
 import pytest
 
 import composer
+from composer.draw.details.inside import in_order
+from composer.draw.edges import FrameInput, NodeOutput, Origin
 from composer.draw.scene import Scene
+from composer.graph.typed import TypedRepeat
 from tests.draw.checks import borders, ends, overlaps, starts
 from tests.draw.read_back import Model, lies, loose, read
 from tests.draw.test_drawings import assert_every_edge
@@ -56,6 +59,80 @@ graph:
   both: {type: both, in: {x: stage, other: stage.other}}
 outputs: {logits: both}
 """
+TWICE = """recipe: twice
+inputs: {signal: "float[batch, 8]"}
+graph:
+  first: {type: linear, out: 8, in: signal}
+  both:
+    in: {a: first, b: first}
+    graph:
+      low: {type: linear, out: 8, in: a}
+      high: {type: linear, out: 8, in: b}
+      sum: {type: add, in: [low, high]}
+  head: {type: linear, out: 4}
+outputs: {logits: head}
+"""
+U = """recipe: u
+inputs: {signal: "float[batch, 8]"}
+graph:
+  first: {type: linear, out: 8, in: signal}
+  net:
+    graph:
+      down1: {type: linear, out: 16, in: first}
+      down2: {type: linear, out: 32}
+      turn: {type: linear, out: 32}
+      join2: {type: add, in: [turn, down2]}
+      up2: {type: linear, out: 16}
+      join1: {type: add, in: [up2, down1]}
+      up1: {type: linear, out: 8}
+  head: {type: linear, out: 4}
+outputs: {logits: head}
+"""
+SCALED = """recipe: scaled
+inputs: {signal: "float[batch, 8]", ids: "int[batch]"}
+graph:
+  scales: {type: embedding, vocab: 7, dim: 24, in: ids}
+  parts: {type: rearrange, pattern: "b (layers two d) -> b layers two d", lengths: {layers: 3, two: 2}}
+  first: {type: linear, out: 4, in: signal}
+  layers:
+    repeat: 3
+    graph:
+      own: {type: select, axis: layers, index: layer, in: parts}
+      gain: {type: select, axis: two, index: 0, in: own}
+      shift: {type: select, axis: two, index: 1, in: own}
+      scaled: {compute: x * gain + shift}
+    in: {x: first}
+  head: {type: linear, out: 5}
+outputs: {logits: head}
+"""
+LEVELS = """recipe: levels
+inputs: {image: "float[batch, 3, 64, 64]"}
+blocks:
+  fuse:
+    inputs: {a: "float[batch, 8, high, wide]", b: "float[batch, 8, high, wide]"}
+    graph: {sum: {type: add, in: [a, b]}, conv: {type: conv2d, out: 8, kernel_size: 3, padding: 1}}
+graph:
+  first: {type: conv2d, out: 8, kernel_size: 3, padding: 1, in: image}
+  second: {type: max_pool2d, kernel_size: 2, stride: 2}
+  third: {type: max_pool2d, kernel_size: 2, stride: 2}
+  pyramid:
+    repeat: 3
+    in: {p1: first, p2: second, p3: third}
+    graph:
+      up3: {type: interpolate2d, scale: 2, in: p3}
+      mid2: {type: fuse, in: {a: p2, b: up3}}
+      up2: {type: interpolate2d, scale: 2, in: mid2}
+      out1: {type: fuse, in: {a: p1, b: up2}}
+      down1: {type: max_pool2d, kernel_size: 2, stride: 2}
+      out2: {type: fuse, in: {a: mid2, b: down1}}
+      down2: {type: max_pool2d, kernel_size: 2, stride: 2}
+      out3: {type: fuse, in: {a: p3, b: down2}}
+    outputs: {p1: out1, p2: out2, p3: out3}
+  high: {type: conv2d, out: 2, kernel_size: 1, in: pyramid.p1}
+  middle: {type: conv2d, out: 2, kernel_size: 1, in: pyramid.p2}
+  low: {type: conv2d, out: 2, kernel_size: 1, in: pyramid.p3}
+outputs: {high: high, middle: middle, low: low}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -101,3 +178,51 @@ def test_a_second_output_is_led_to_a_side_of_a_box() -> None:
     ways = sorted((wire.source, wire.port) for wire in scene.wires if wire.target == "both")
     assert ways == [("stage", ""), ("stage.first", "other")] and not scene.references
     assert_every_edge("joined", recipe.program, scene)
+
+
+def faultless(text: str) -> Scene:
+    """Return the drawing of a recipe, in which nothing is wrong."""
+    recipe = composer.load(text)
+    figure = recipe.draw()
+    assert [*lies(read(figure.svg()), Model(recipe.program)), *loose(read(figure.svg()))] == []
+    assert [fault for check in (overlaps, borders, ends, starts) for fault in check(figure.scene)] == []
+    assert_every_edge(recipe.name, recipe.program, figure.scene)
+    return figure.scene
+
+
+def test_a_u_in_a_frame_is_a_u() -> None:
+    """The way down flows downwards at the left, and each skip connection goes straight over."""
+    scene = faultless(U)
+    areas = {one.about.path: one.area for one in (*scene.boxes, *scene.merges)}
+    assert areas["net.down1"].bottom < areas["net.down2"].top and areas["net.up1"].bottom < areas["net.up2"].top
+    assert areas["net.down1"].right < areas["net.up1"].left
+    over = [
+        wire for wire in scene.wires if (wire.source, wire.target) in {("net.down1", "net.join1"), ("net.down2", "net.join2")}
+    ]
+    assert len(over) == 2 and all(
+        wire.points[-2][1] == wire.points[-1][1] and areas[wire.target].left == wire.points[-1][0] for wire in over
+    )
+
+
+def test_a_stream_goes_straight_past_what_comes_in_beside_it() -> None:
+    """A value of another column comes in at the lower border, and what it goes through stands beside the stream."""
+    scene = faultless(SCALED)
+    areas = {one.about.path: one.area for one in (*scene.boxes, *scene.merges)}
+    (stream,) = (wire for wire in scene.wires if wire.source == "layers" and wire.target == "layers.scaled")
+    (beside,) = (wire for wire in scene.wires if wire.target == "layers" and wire.passage == "parts")
+    x = stream.points[0][0]
+    assert stream.from_inside and beside.points[-1][1] == stream.points[0][1]
+    assert not any(areas[f"layers.{one}"].left < x < areas[f"layers.{one}"].right for one in ("own", "gain", "shift"))
+
+
+def test_one_value_comes_in_once_under_all_its_names() -> None:
+    """As the stream of a group, from which it forks inside."""
+    scene = faultless(TWICE)
+    assert [wire.target for wire in scene.wires if wire.source == "first"] == ["both"]
+
+
+def test_inputs_of_a_pass_stand_in_the_order_of_the_recipe() -> None:
+    """In a detail, whatever the order in which blocks read them: streams that have columns of their own do not cross then."""
+    (pyramid,) = (node for node in composer.load(LEVELS).program.root.nodes if isinstance(node, TypedRepeat))
+    ports: dict[Origin, str] = {NodeOutput("third"): "p3", FrameInput("pyramid"): "p1", NodeOutput("second"): "p2"}
+    assert [*in_order(ports, pyramid.passes[-1].graph).values()] == ["p1", "p2", "p3"]
