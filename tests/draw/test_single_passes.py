@@ -122,7 +122,7 @@ def test_each_pass_is_a_box_with_a_wire_to_what_reads_it() -> None:
     assert {("stages.0", "stages.1"), ("stages.1", "stages.2")} <= wires
     assert not scene.references and not scene.frames
     lines = {box.about.path: [text.text for text in box.texts] for box in scene.boxes}
-    assert "Stage 1" in lines["stages.1"] and "× 3 Layer (Linear 8, 16 → 16, ReLU)" in lines["stages.1"]
+    assert "Stage 1" in lines["stages.1"] and "× 3 Layer (Linear 8 → 16 → 16 → 16, ReLU)" in lines["stages.1"]
 
 
 @pytest.mark.parametrize(("there", "planted"), [("Stage 1", "Stage 2"), ("× 3 Layer", "× 2 Layer"), ("→ 32", "→ 24")])

@@ -151,8 +151,9 @@ def told_evenly(flow: Flow, uses: Mapping[str, str], groups: Mapping[str, TypedG
     def even(item: Item) -> Item:
         if isinstance(item, Group):
             return item.map_flows(lambda inner: inner.map_items(even))
-        known = isinstance(item, Leaf) and item.about.path in shorter
-        return replace(item, look=replace(item.look, facts=shorter[item.about.path])) if known else item
+        if not isinstance(item, Leaf) or item.about.path not in shorter:
+            return item
+        return replace(item, look=replace(item.look, facts=shorter[item.about.path]))
 
     return flow.map_items(even) if shorter else flow
 
