@@ -44,14 +44,15 @@ def tell_places(pieces: Pieces, typography: Typography) -> None:
     """
     ordered = {wire.target for wire in pieces.wires if wire.place}
     things: list[Box | MergeCircle] = [*pieces.boxes, *pieces.merges]
+    several: list[WirePath] = []
     for thing in (one for one in things if one.about.path in ordered):
         ends = [wire for wire in pieces.wires if wire.arrow and wire.target == thing.about.path and _meets(wire, thing.area)]
         placed = all(_numbers_of(wire) and not wire.partial for wire in ends)
         if placed and not is_told(ends, around=isinstance(thing, MergeCircle)):
             pieces.texts += _numbers(ends, pieces, typography)
         else:
-            for wire in ends:
-                pieces.texts += _numbers([wire], pieces, typography) if wire.place.endswith(TIMES) else []
+            several += [wire for wire in ends if wire.place.endswith(TIMES)]
+    pieces.texts += _numbers(several, pieces, typography, each=True)
 
 
 def _numbers_of(wire: WirePath) -> str:
@@ -100,12 +101,16 @@ def _meets(wire: WirePath, area: Area) -> bool:
     return area.left - ON <= x <= area.right + ON and area.top - ON <= y <= area.bottom + ON
 
 
-def _numbers(ends: Sequence[WirePath], pieces: Pieces, typography: Typography) -> list[Text]:
-    """Return a number for each of some wires, at its end; none where one has no room."""
+def _numbers(ends: Sequence[WirePath], pieces: Pieces, typography: Typography, *, each: bool = False) -> list[Text]:
+    """Return a number for each of some wires, at its end; none where one has no room, unless `each` stands for itself."""
+    if not ends:
+        return []
     taken, found = [*_taken(pieces)], list[Text]()
     for wire in ends:
         places = (text for text in _candidates(wire, typography) if not any(text.area.grown(FREE).meets(area) for area in taken))
         text = next(places, None)
+        if text is None and each:
+            continue
         if text is None:
             return []
         found.append(text)
