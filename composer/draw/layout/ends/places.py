@@ -107,8 +107,8 @@ def _numbers(ends: Sequence[WirePath], pieces: Pieces, typography: Typography, *
         return []
     taken, found = [*_taken(pieces)], list[Text]()
     for wire in ends:
-        places = (text for text in _candidates(wire, typography) if not any(text.area.grown(FREE).meets(area) for area in taken))
-        text = next(places, None)
+        places = ((text, text.area.grown(FREE)) for text in _candidates(wire, typography))
+        text = next((text for text, own in places if not any(own.meets(area) for area in taken)), None)
         if text is None and each:
             continue
         if text is None:
