@@ -59,14 +59,14 @@ graph:
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         axes = inputs["like"].axes if "like" in inputs else None
         places: dict[str, int] = {}
-        for name, size in self.over.items():
+        for name, length in self.over.items():
             if not name.isidentifier() or name in FUNCTIONS:
                 raise BlockError(f"`{name}` cannot be the name of an axis", field="over")
-            if isinstance(size, str) and axes is None:
+            if isinstance(length, str) and axes is None:
                 hint = "wire a tensor with this axis to `like`"
-                raise BlockError(f"the length of `{size}` is known only when the model runs", field="over", hint=hint)
-            if isinstance(size, str):
-                places[size] = axis_index(axes or (), size, "over")
+                raise BlockError(f"the length of `{length}` is known only when the model runs", field="over", hint=hint)
+            if isinstance(length, str):
+                places[length] = axis_index(axes or (), length, "over")
         if not self.over:
             raise BlockError("takes at least one axis", field="over", hint="over: {i: 4}")
         tree = parsed(self.value)

@@ -88,21 +88,19 @@ def branching(graph: TypedGraph) -> int:
     """Return how often ways in a graph part and meet again, and how many inputs and outputs it has beyond the first: 0 for a
     chain. The step of a recurrence is one more, with all that parts and meets in it.
     """
-    inner = (visit.node for visit in walk(graph, _dissolved) if not visit.in_slot)
-    loops = (node for node in graph.nodes if isinstance(node, TypedScan) and node.carried)
-    own = _parts(graph) + sum(1 + _parts(node.graph) for node in inner if _is_dissolved(node))
-    return own + sum(1 + branching(node.graph) for node in loops)
+    inner = (visit.node for visit in walk(graph, _open) if not visit.in_slot)
+    return _parts(graph) + sum(1 + _parts(node.graph) for node in inner if _is_dissolved(node) or _is_recurrence(node))
 
 
 def nodes_in(graph: TypedGraph) -> int:
     """Return how many nodes a graph has, with those of the steps of its recurrences."""
-    return len(graph.nodes) + sum(nodes_in(node.graph) for node in graph.nodes if isinstance(node, TypedScan))
+    return sum(not visit.in_slot for visit in walk(graph, lambda visit: every_pass(visit) if _is_recurrence(visit.node) else ()))
 
 
 def recurs(node: TypedNode) -> bool:
     """Return whether a node is a recurrence that is written out, or holds one."""
     inside = (visit.node for region in regions(node) for visit in walk(region.graph, each_graph_once))
-    return any(isinstance(one, TypedScan) and bool(one.carried) for one in (node, *inside))
+    return any(map(_is_recurrence, (node, *inside)))
 
 
 def _parts(graph: TypedGraph) -> int:
@@ -121,5 +119,9 @@ def _is_dissolved(node: TypedNode) -> TypeGuard[TypedGroup]:
     return isinstance(node, TypedGroup) and _never_frame(node)
 
 
-def _dissolved(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
-    return every_pass(visit) if _is_dissolved(visit.node) else iter(())
+def _is_recurrence(node: TypedNode) -> TypeGuard[TypedScan]:
+    return isinstance(node, TypedScan) and bool(node.carried)
+
+
+def _open(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
+    return every_pass(visit) if _is_dissolved(visit.node) or _is_recurrence(visit.node) else iter(())

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
+from blocks.core import Formula
 from composer.draw.build.pass_references import consecutive_passes, named_passes, range_name
 from composer.draw.edges import TIMES, DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin
 from composer.draw.wording import shape
@@ -84,7 +85,7 @@ def places_of(node: TypedBlock, values: Mapping[str, NodeSources]) -> Mapping[Di
     """
     refs = [ref for wire in node.node.wires for ref in wire.refs]
     ordered = node.part.kind in ORDERED
-    if not ordered and (len({*refs}) == len(refs) or node.part.kind == "compute"):
+    if not ordered and (len({*refs}) == len(refs) or isinstance(getattr(node.part, "formula", None), Formula)):
         return NO_PLACES
     found: dict[tuple[str, DiagramSource], list[str]] = {}
     ports = [wire.port for wire in node.node.wires for _ in wire.refs]

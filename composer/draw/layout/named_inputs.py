@@ -48,6 +48,8 @@ def with_plain_names(whole: Fragment) -> Fragment:
     """Return a page, below its head, on which an input that has a box is called by its name alone: that it is an input, the box
     tells, if no other one is called so.
     """
+    if not any(one.text.text.endswith((REQUIRED_INPUT, OPTIONAL_INPUT)) for one in whole.pieces.references):
+        return whole
     boxes = whole.pieces.boxes
     said = Counter(word for one in boxes for word in {text.text.lower() for text in one.texts})
     drawn = {one.about.path for one in boxes if all(said[word.lower()] <= 1 for word in (one.about.path, spoken(one.about.path)))}

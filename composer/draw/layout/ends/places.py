@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from composer.draw.edges import TIMES
 from composer.draw.geometry import Area, Point, Text
@@ -20,6 +21,10 @@ HALF, LONG = 3.5, 7.0
 """Of an arrowhead: half of its width, and its length."""
 NEAR, ABOVE = 5.0, 4.5
 """From an upright wire to its number: nearer than to the next wire; and from a border below it to where its letters stand."""
+HEIGHT = itemgetter(1)
+"""Of a point."""
+LEVEL = 40.0
+"""More than a text is high, with a number beside it."""
 FREE = 0.5
 """Around a number."""
 
@@ -44,14 +49,30 @@ def tell_places(pieces: Pieces, typography: Typography) -> None:
     """
     ordered = {wire.target for wire in pieces.wires if wire.place}
     things: list[Box | MergeCircle] = [*pieces.boxes, *pieces.merges]
+    several: list[WirePath] = []
     for thing in (one for one in things if one.about.path in ordered):
         ends = [wire for wire in pieces.wires if wire.arrow and wire.target == thing.about.path and _meets(wire, thing.area)]
         placed = all(_numbers_of(wire) and not wire.partial for wire in ends)
         if placed and not is_told(ends, around=isinstance(thing, MergeCircle)):
             pieces.texts += _numbers(ends, pieces, typography)
         else:
-            for wire in ends:
-                pieces.texts += _numbers([wire], pieces, typography) if wire.place.endswith(TIMES) else []
+            several += [wire for wire in ends if wire.place.endswith(TIMES)]
+    for wire in several:
+        pieces.texts += _numbers([wire], _level_with(wire, pieces), typography)
+
+
+def _level_with(end: WirePath, pieces: Pieces) -> Pieces:
+    """Return the pieces that stand at the height of the end of a wire: to measure all of a large page takes time."""
+    low, high = end.points[-1][1] + LEVEL, end.points[-1][1] - LEVEL
+    wires = [one for one in pieces.wires if min(one.points, key=HEIGHT)[1] < low and max(one.points, key=HEIGHT)[1] > high]
+    return Pieces(
+        pieces.frames,
+        wires,
+        boxes=[one for one in pieces.boxes if one.y < low and one.y + one.height > high],
+        merges=[one for one in pieces.merges if high < one.y < low],
+        references=[one for one in pieces.references if high < one.text.y < low],
+        texts=[one for one in pieces.texts if high < one.y < low],
+    )
 
 
 def _numbers_of(wire: WirePath) -> str:
@@ -104,8 +125,8 @@ def _numbers(ends: Sequence[WirePath], pieces: Pieces, typography: Typography) -
     """Return a number for each of some wires, at its end; none where one has no room."""
     taken, found = [*_taken(pieces)], list[Text]()
     for wire in ends:
-        places = (text for text in _candidates(wire, typography) if not any(text.area.grown(FREE).meets(area) for area in taken))
-        text = next(places, None)
+        places = ((text, text.area.grown(FREE)) for text in _candidates(wire, typography))
+        text = next((text for text, own in places if not any(own.meets(area) for area in taken)), None)
         if text is None:
             return []
         found.append(text)
