@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
 
 import composer
 from blocks.core import BlockView, Piece
 from blocks.primitives.compute import Compute
+from composer.draw.build.levels import Level
 from composer.graph.typed import TypedBlock
 from tests.draw.cases import PAPERS
 from tests.draw.checks import borders, ends, overlaps, starts
@@ -23,7 +27,7 @@ graph:
   out: {type: linear, out: 8}
 outputs: {y: out}
 """
-CURVES = {
+CURVES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "σ": torch.sigmoid,
     "tanh": torch.tanh,
     "softplus": torch.nn.functional.softplus,
@@ -75,10 +79,9 @@ def test_pieces_compute_what_the_formula_does(formula: str, count: int) -> None:
     """Each as it is wired and named; a cast changes nothing that a drawing tells."""
     pieces = pieces_of(formula)
     given = {name: torch.randn(5) for name in "abc"}
-    scope = {**given, **{"max": lambda x, y: torch.relu(x), "float32": torch.Tensor.float}}
-    wanted = eval(
-        formula, {name: getattr(torch, name) for name in ("tanh", "sigmoid", "exp")} | {"softplus": CURVES["softplus"]}, scope
-    )
+    scope: dict[str, Any] = {name: getattr(torch, name) for name in ("tanh", "sigmoid", "exp")}
+    scope |= {**given, "softplus": CURVES["softplus"], "max": lambda x, y: torch.relu(x), "float32": torch.Tensor.float}
+    wanted = eval(formula, scope)
     torch.testing.assert_close(computed(pieces, {f"${name}": one for name, one in given.items()}), wanted)
     assert len(pieces) == count == len({piece.name for piece in pieces})
 
@@ -102,7 +105,8 @@ def test_other_formulas_stay_as_they_are_written(formula: str) -> None:
 def test_formula_is_drawn_as_circles_unless_it_is_named() -> None:
     """At `block` and `full`; the overview, and what an option calls by the path of the node, have the formula."""
     recipe = recipe_of("a + b * tanh(c)")
-    for level in ("block", "full"):
+    opened: tuple[Level, ...] = ("block", "full")
+    for level in opened:
         scene = recipe.draw(level).scene
         assert [merge.about.path for merge in scene.merges] == ["gated.product", "gated.sum"]
         assert_every_edge("gated", recipe.program, scene)

@@ -107,6 +107,15 @@ def is_around_block(node: TypedGroup) -> bool:
     return used and len(node.graph.graph.outputs) == 1
 
 
+def around_blocks(root: TypedGraph) -> frozenset[str]:
+    """Return the paths without passes of the graphs that are nothing but one block of the recipe in all passes with them."""
+    alone, others = set[str](), set[str]()
+    for one in walk(root, each_graph_once):
+        whole = isinstance(one.node, TypedGroup) and is_around_block(one.node)
+        (alone if whole else others).add(plain(one.path))
+    return frozenset(alone - others)
+
+
 def around_box(group: Leaf, inner: Leaf) -> Leaf:
     """Return a group as the box of what is closed in it, with the title of both: `Branch · × 4 Unit`."""
     look = replace(inner.look, title=f"{group.look.title}{OF}{inner.look.title}", brief=group.look.brief)

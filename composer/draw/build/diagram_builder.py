@@ -15,6 +15,7 @@ from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_operations, add_pieces, is_identity, operands_of
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import (
+    around_blocks,
     around_box,
     changed_shape,
     first_output,
@@ -151,6 +152,8 @@ class DiagramBuilder:
         """Paths of repeats that are all there is in a group which is to be opened."""
         self.lone = lone_repeats(self.program.root)
         """Paths of repeats in groups that have one pass, so that they repeat nothing."""
+        self.around_blocks = cache(lambda: around_blocks(self.program.root))
+        """Where graphs are nothing but one block of the recipe, looked up in the same way."""
         self.places = cache(lambda: places_of_blocks(self.program.root))
         """Where each block of the recipe stands, looked up once for all copies of this where it is asked for."""
 
@@ -246,7 +249,8 @@ class DiagramBuilder:
 
     def is_wire(self, node: TypedBlock, graph: TypedGraph, around: NodePlace) -> bool:
         """Return whether an identity is no box: no formula in its graph names it, and nothing beside that reads it."""
-        if self.depth.level == "full" or plain(around.inner(node.name).path) in self.depth.named:
+        path = around.inner(node.name).path
+        if self.depth.level == "full" or plain(path) in self.depth.named or path in self.mixed:
             return False
         return node.name not in {*read_by_name(graph), *(ref.node for _, ref in graph.graph.outputs)}
 
@@ -323,7 +327,7 @@ class DiagramBuilder:
             return self.dissolved(node, given, place, out)
         if part is None and node.graph.by_name.keys() == {node.name}:  # around a formula in a slot, which is all there is in it
             return self.dissolved(node, given, place, out)
-        if self.depth.level == "block" and not self.depth.points_at(plain(path)) and is_around_block(node):
+        if self.depth.level == "block" and is_around_block(node) and self.is_all_there(plain(path)):
             return self.dissolved(node, given, place, out)
         title = spoken(branch_name(path)) if part is None else spoken(part.kind)
         closed = shut or ((self.depth.level == "overview" or part is not None) and not holds_layers(node.graph, self.lone, path))
@@ -352,6 +356,10 @@ class DiagramBuilder:
             given = only(given, stream)
         out.edges += edges_into(node.graph, given, path, stream, flow.second_streams)
         return of_frame(node.graph, path, ports)
+
+    def is_all_there(self, path: str) -> bool:
+        """Return whether a graph around one block is no frame: it is so in each pass, and no option points at it."""
+        return not self.depth.points_at(path) and path in self.around_blocks()
 
     def dissolved(self, node: TypedGroup, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder) -> NodeSources:
         """Add the nodes of a group."""
