@@ -201,7 +201,7 @@ def misordered(picture: Picture, typed: TypedProgram) -> Iterator[str]:
             read: dict[tuple[str, str], list[int]] = {}
             for wire in (wire for one in visit.node.node.passes for wire in one.wires):
                 for ref in (ref for ref in wire.refs if ref.index is not None and ref.node != visit.node.name):
-                    read.setdefault((wire.port, ref.node), []).append(ref.index)
+                    read.setdefault((wire.port, ref.node), []).append(ref.index or 0)
             for (_, name), order in read.items():
                 others = [index for index in order if index < max(order)]  # of the last pass, a wire may tell it
                 ends |= {(name, str(one[0]), str(one[-1])) for one in (order, others) if one}

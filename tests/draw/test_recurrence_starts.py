@@ -171,7 +171,7 @@ def test_full_detail_has_the_zeros() -> None:
     page = composer.load(MEMORY).draw("full").scene
     assert box(page, "nowhere").area
     (sizes,) = (one for one in page.references if one.target == "nowhere")
-    assert sizes.text.text == "sizes of signal (input)"
+    assert sizes.text.text == "sizes of signal"
 
 
 def test_all_that_is_said_holds(scene: Scene) -> None:
