@@ -10,6 +10,8 @@ from composer.draw.build.group_places import GroupPlace, branching, contents, no
 
 MIN_NODES = 3
 """Nodes of a block from which on it is worth a detail of its own."""
+OFTEN = 3
+"""Boxes that one detail stands for from which on it tells as much as what there is no room for in its place."""
 TELLING = 4
 """How far from a chain a block is that a model is about, such as the step of a recurrence with all that it reads."""
 
@@ -53,9 +55,10 @@ class Candidate:
     @property
     def rank(self) -> tuple[int, int]:
         """The smaller, the more it is worth a detail: the block that the model is about, what the page has no room for in its
-        place, and then what is least like a chain.
+        place or what is used often, and then what is least like a chain.
         """
-        return 0 if self.branching >= TELLING else 1 if self.pulled_out else 2, -self.branching
+        uses = len(self.places)
+        return 0 if self.branching >= TELLING else 1 if self.pulled_out or uses >= OFTEN else 2, -self.branching * uses
 
 
 def is_other_use(one: Candidate, other: Candidate) -> bool:
