@@ -337,6 +337,7 @@ def numbers(text: str) -> list[float]:
     counts of blocks; which passes a loss reads is held against the model elsewhere.
     """
     text = START.sub("", text)  # held against the initial values elsewhere
+    text = re.sub(r"(?:\bweights? = |\bshared with )\S+", "", text)  # whose weights these are, by a path
     text = re.sub(
         r"\bof all \d+ [a-z_]+|\bof [a-z_]+ \d+ … \d+|[\d.]+%|\baxis -?\d+|\b\d+ (?:blocks|kinds|others|masks)\b", "", text
     )

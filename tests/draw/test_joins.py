@@ -90,7 +90,7 @@ def test_input_with_a_box_is_led_to_what_reads_it() -> None:
 def test_losses_are_led_what_is_near_below_them() -> None:
     """Both stand above the later of the two values, and the wire from the other one turns off to each."""
     scene = form("vqvae")
-    assert names(scene) == ["x (input)"]
+    assert names(scene) == ["x"]
     for loss in ("losses.codebook", "losses.commit"):
         (near,) = wires(scene, "code", loss)
         (far,) = wires(scene, "z", loss)
