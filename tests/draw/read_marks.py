@@ -155,9 +155,21 @@ def misnamed(picture: Picture, typed: TypedProgram) -> Iterator[str]:
             yield f"{wire.source}: it has a box"
 
 
+def is_of_frame(path: str, name: str, picture: Picture) -> bool:
+    """Return whether a name tells the frame around a box, by its title, and a value that the passes in it hand on."""
+    around, _, value = name.rpartition(".")
+    frames = [one for one in picture.frames if f"{path}.".startswith(f"{one.path}.")]
+    titles = {line.partition(" · ")[0].lower() for one in frames for line in one.lines}
+    handed_on = {word for _, _, text in picture.texts for word in text.split(", ")}
+    return around.lower() in titles and value in handed_on
+
+
 def unnamed(picture: Picture) -> Iterator[str]:
-    """Yield every box and circle whose value is read by a name that stands nowhere at it."""
+    """Yield every box and circle whose value is read by a name that stands nowhere at it. A name of several parts is that of the
+    frame around a box, and what its passes hand on there; one of a pass before is of the same frame.
+    """
     names = {(path, OF_INPUT.sub("", text)) for _, _, path, text in picture.references}
+    names = {(path, name) for path, name in names if not re.match(r"[\w ]+: ", name) and not is_of_frame(path, name, picture)}
     for path, name in sorted(names):
         boxes = [one for one in picture.boxes if one.path == path and not picture.part_of(one.place.left, one.place.top)]
         said = [word for box in boxes for line in (box.name, *box.lines) for word in words(line)]

@@ -141,7 +141,7 @@ def with_names_of_partners(flow: Flow) -> Flow:
         path = of_pass(item.about.path, "")
         if path != item.about.path:
             return replace(item, name=path) if any(lies_in(one, path) for one in said) else item
-        name = path.rpartition(".")[2]
+        name = branch_name(path)
         return replace(item, name=name) if path in every and not item.name and name.lower() != item.look.title.lower() else item
 
     return flow.map_items(named) if said else flow

@@ -159,7 +159,8 @@ def in_the_way(pieces: Pieces, free: float = 0.0) -> Iterator[Area]:
     """Yield what must not lie under a text: what is written, boxes and circles, each with some `free` room around it, wires, and
     the sides of frames.
     """
-    things: list[Text | Box | MergeCircle] = [*pieces.texts, *pieces.boxes, *pieces.merges]
+    heads = [text for frame in pieces.frames for text in (*frame.texts, *([frame.pill] if frame.pill else []))]
+    things: list[Text | Box | MergeCircle] = [*pieces.texts, *heads, *pieces.boxes, *pieces.merges]
     yield from (one.area.grown(free) for one in (*things, *(each.text for each in pieces.references)))
     yield from (area for wire in pieces.wires for area in lines(wire))
     for area in (frame.area for frame in pieces.frames):
