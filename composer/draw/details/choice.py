@@ -53,12 +53,16 @@ class Candidate:
         return graph is not None and len({*graph.inputs} & {*graph.outputs}) > 1
 
     @property
+    def is_urgent(self) -> bool:
+        """Whether the page has no room for it in its place, or it stands for several boxes."""
+        return self.pulled_out or len(self.places) >= OFTEN
+
+    @property
     def rank(self) -> tuple[int, int]:
         """The smaller, the more it is worth a detail: the block that the model is about, what the page has no room for in its
         place or what is used often, and then what is least like a chain.
         """
-        uses = len(self.places)
-        return 0 if self.branching >= TELLING else 1 if self.pulled_out or uses >= OFTEN else 2, -self.branching * uses
+        return 0 if self.branching >= TELLING else 1 if self.is_urgent else 2, -self.branching * len(self.places)
 
 
 def is_other_use(one: Candidate, other: Candidate) -> bool:

@@ -67,7 +67,7 @@ class Details:
             left = [one for one in found if one.path not in tried]
             if not left:
                 break
-            one = min(left, key=lambda one: bool(scene.details) and not (details or one.pulled_out))  # but for the first, these
+            one = min(left, key=lambda one: bool(scene.details) and not (details or one.is_urgent))  # but for the first, these
             tried.add(one.path)
             twins = [] if details else [other for other in left if other.path not in tried and is_other_use(other, one)]
             if (made := self.with_detail(scene, boxes, flow, depth, one, twins, limited=not details)) is not None:
