@@ -37,7 +37,7 @@ def with_names_above(whole: Fragment, typography: Typography) -> Fragment:
             above = reference_above(found, thing.about.path, name, area.top, typography)
             whole.pieces.take(found.pieces, (area.left + area.right) / 2, 0)
             whole.height = max(whole.height, -above.top)
-        elif not is_said(name, thing):
+        elif not (isinstance(thing, Box) and any(text.text == name for text in thing.texts)):
             whole.pieces.texts += _beside(whole, name, area, typography)
     return whole
 
