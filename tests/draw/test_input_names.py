@@ -110,7 +110,9 @@ def test_a_formula_names_what_it_reads_otherwise() -> None:
 def test_what_sources_tell_is_not_said_again(formula: str, names: str, told: list[str]) -> None:
     """A formula in the words of most nodes that it reads needs no names at its wires."""
     unread = "".join(f", {one}: {one}" for one in ("left", "right", "middle") if f": {one}" not in names)
-    flow = build_diagram(folded(composer.load(FORMULA.format(formula=formula, names=names, unread=unread)).program), Depth())
+    flow = build_diagram(
+        folded(composer.load(FORMULA.format(formula=formula, names=names, unread=unread)).program), Depth(operations=False)
+    )
     assert [*names_at_ends(flow.edges_into("y"), flow.by_path).values()] == told
 
 
@@ -156,7 +158,8 @@ def test_a_circle_says_what_only_the_first_pass_reads() -> None:
 @pytest.mark.parametrize(("paper", "box", "name"), [("vq_vae", "quantize", "image"), ("tacotron2", "decoder.attend", "context")])
 def test_a_first_output_has_its_name_where_others_have(paper: str, box: str, name: str) -> None:
     """At the left of the wire above the box, whose other side has the shape."""
-    scene = composer.load(PAPERS / f"{paper}.yaml").draw(details=["none"]).scene
+    text = (PAPERS / f"{paper}.yaml").read_text(encoding="utf-8").replace("repeat: 2", "repeat: 1")  # not at the end of a column
+    scene = composer.load(text).draw(details=["none"]).scene
     (area,) = (one.area for one in scene.boxes if one.about.path == box)
     (said,) = (one for one in scene.texts if (one.role, one.text) == ("port", name))
     middle = (area.left + area.right) / 2

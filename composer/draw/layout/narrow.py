@@ -98,4 +98,6 @@ def lines(role: Role, text: str, room: float, typography: Typography, *, turns: 
         return [piece for one in fact.split(BETWEEN) for piece in ([one] if fits(one) else wrapped(words(one), " ", fits))]
 
     facts = [piece for fact in apart(text) for piece in pieces(fact)]
-    return ((role, line) for line in without_last_end([*map(with_ends, wrapped(facts, BETWEEN, fits))]) if line)
+    broken = wrapped(facts, BETWEEN, fits)
+    told = broken if role in ("heading", "title") else without_last_end([*map(with_ends, broken)])  # a title is its author's
+    return ((role, line) for line in told if line)

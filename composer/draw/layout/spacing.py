@@ -140,9 +140,9 @@ class Gap:
             return ""
         path = item.about.path
         sent = any(one.path == path and one.port for one in self.spine.sent)
-        others = sent or self.spine.ports.get(path) or self.spine.led_out.get(path)
+        others = sent or any(path in one for one in (self.spine.ports, self.spine.led_out, self.spine.at_ends))
         told = words(item.gives) <= words(f"{item.name} {item.look.title}" if isinstance(item, Leaf) else item.header[0])
-        return item.gives if others and not told and output_of(item) in self.spine.read else ""
+        return item.gives if others and not told and output_of(item) in self.spine.read | self.spine.sent else ""
 
     def write(self, label: str, first: str) -> None:
         """Write the label at the right of the wire and the name of the `first` output at its left, above what stands beside the

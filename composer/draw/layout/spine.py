@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
-from composer.draw.diagram import Flow, Item
+from composer.draw.diagram import Flow, Item, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, InnerOutput, Origin
 from composer.draw.geometry import Area
 from composer.draw.layout.fragment import Fragment
@@ -97,6 +98,9 @@ class Spine:
     ports: dict[str, set[str]] = field(default_factory=dict, init=False)
     """Of each path, the second outputs that are read by a wire, by what is inside of items too."""
 
+    at_ends: dict[str, set[str]] = field(default_factory=dict, init=False)
+    """Of each path, the second outputs that outputs of the model and losses lead from."""
+
     begun: Mapping[str, str] = field(init=False)
     """Of what branches side by side begin with, the path of all of these."""
     led_out: dict[str, set[InnerOutput]] = field(default_factory=dict, init=False)
@@ -110,6 +114,10 @@ class Spine:
                 self.led_out.setdefault(source.path, set()).add(source.origin)
             elif source.port and not source.reference and not source.from_inside:
                 self.ports.setdefault(source.path, set()).add(source.port)
+        ends = (source for _, source in self.flow.exits), (edge.source for sink in self.flow.sinks for edge in sink.edges)
+        for holder, _, port in (source.path.rpartition(".") for source in chain(*ends)):  # outputs and losses lead from there
+            if isinstance(self.flow.by_path.get(holder), Leaf):
+                self.at_ends.setdefault(holder, set()).add(port)
 
     def number(self, source: DiagramSource) -> int | None:
         """Return which station a value comes from; none for one from elsewhere."""
