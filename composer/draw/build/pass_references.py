@@ -169,7 +169,8 @@ def _with_state_box(flow: Flow, before: PreviousPass, path: str, seen: str, give
 
 def join_states(flow: Flow) -> Flow:
     """Return the flow in which all that a block reads of one block of the step before is one wire back from that, which has the
-    names of all, `h, c`. A second output has a wire back of its own where what reads it does not read the first one.
+    names of all, `h, c`. A second output has a wire back of its own where what reads it does not read the first one, and where
+    another wire leads from it: a wire back for both would seem to be all that it gives.
 
     Before: cell(x ~cell cell.c=previous step), look(look.seen=previous step)
     After:  cell(x ~cell, as h and c), look(~look.seen)
@@ -177,12 +178,14 @@ def join_states(flow: Flow) -> Flow:
     back = {(edge.source.path, edge.target): edge for edge in flow.edges if edge.back and edge.input and not edge.partial}
     joined: dict[DiagramEdge, list[DiagramEdge]] = {}
     seconds = {edge: held for edge in flow.edges if (held := _second_output(edge.source, flow)) is not None}
+    led = {edge.source.origin for edge in flow.all_edges() if edge.upward and edge.source.port}
     for edge, origin in seconds.items():
-        if edge.input and not edge.partial and (wire := back.get((origin.path, edge.target))):
+        alone = edge.partial or not edge.input or origin in led
+        if not alone and (wire := back.get((origin.path, edge.target))):
             joined.setdefault(wire, [wire]).append(edge)
     gone = {edge for _, *others in joined.values() for edge in others}
-    led = (_led_back(edge, seconds.get(edge)) for edge in flow.edges if edge not in gone)
-    return flow.with_edges(_as_one(joined.get(edge, [edge])) for edge in led)
+    wires = (_led_back(edge, seconds.get(edge)) for edge in flow.edges if edge not in gone)
+    return flow.with_edges(_as_one(joined.get(edge, [edge])) for edge in wires)
 
 
 def _second_output(source: DiagramSource, flow: Flow) -> NodeOutput | InnerOutput | None:
