@@ -122,11 +122,10 @@ def ends(scene: Scene) -> Iterator[str]:
     names = {(one.source, one.target): one.text.area.grown(NAMED) for one in scene.references if one.about.path == one.target}
     things = [(thing.about.path, thing.area.grown(TOUCH)) for thing in (*scene.boxes, *scene.merges, *scene.frames)]
     for wire in scene.wires:
-        x, y = wire.points[-1]
         areas = [area for path, area in things if wire.target and lies_in(path, wire.target)]
         areas += [names[wire.source, wire.target]] if areas and (wire.source, wire.target) in names else []
         areas += loops_into(scene, wire.target, wire.port) if areas and not wire.arrow else []
-        if areas and not any(area.left <= x <= area.right and area.top <= y <= area.bottom for area in areas):
+        if areas and not any(holds(area, wire.points[-1]) for area in areas):
             yield f"{wire.source} → {wire.target} ends elsewhere"
 
 
@@ -134,8 +133,7 @@ def loops_into(scene: Scene, target: str, port: str) -> list[Area]:
     """Return what loops cover that lead to what a block calls something: what it has at first joins them."""
     ports = {*port.split(", ")}
     loops = [one for one in scene.wires if one.style == "loop" and one.arrow and one.target == target]
-    found = [pair for one in loops if ports <= {*one.port.split(", ")} for pair in pieces(one)]
-    return [Area(min(a, c), min(b, d), max(a, c), max(b, d)).grown(TOUCH) for (a, b), (c, d) in found]
+    return [area for one in loops if ports <= {*one.port.split(", ")} for area in covered(one)]
 
 
 def inside(inner: Area, outer: Area) -> bool:
@@ -161,23 +159,38 @@ def together(one: WirePath, other: WirePath) -> bool:
 
 
 def starts(scene: Scene) -> Iterator[str]:
-    """Yield every wire that starts neither at what it is said to come from nor at another wire from there."""
+    """Yield every wire that starts neither at what it is said to come from nor at another wire that leads on from there."""
     things = [(thing.about.path, thing.area.grown(TOUCH)) for thing in (*scene.boxes, *scene.merges, *scene.frames)]
-    for wire in scene.wires:
-        x, y = wire.points[0]
-        areas = [area for path, area in things if lies_in(path, wire.source)]
-        areas += [frame.area.grown(TOUCH) for frame in scene.frames if lies_in(wire.source, frame.about.path)]  # of one pass
-        cells = [frame.strip.area.grown(TOUCH) for frame in scene.frames if frame.strip and frame.about.path == wire.source]
+    named = [wire for wire in scene.wires if wire.style == "far"]
+    of_things = [wire for wire in scene.wires if wire.source and any(lies_in(path, wire.source) for path, _ in things)]
+    for source in dict.fromkeys(wire.source for wire in of_things):
+        areas = [area for path, area in things if lies_in(path, source)]
+        areas += [line for frame in scene.frames if lies_in(source, frame.about.path) for line in border(frame.area)]
+        cells = [frame.strip.area.grown(TOUCH) for frame in scene.frames if frame.strip and frame.about.path == source]
         areas += cells  # the map of its layers
-        areas += [
-            Area(min(a, c), min(b, d), max(a, c), max(b, d)).grown(TOUCH)
-            for other in scene.wires
-            if other is not wire and other.source == wire.source
-            for (a, b), (c, d) in pieces(other)
-        ]
-        named = not wire.source or wire.style == "far" or not any(lies_in(path, wire.source) for path, _ in things)
-        if not named and not any(area.left <= x <= area.right and area.top <= y <= area.bottom for area in areas):
-            yield f"{wire.source} → {wire.target} starts elsewhere"
+        areas += [area for wire in named if wire.source == source for area in covered(wire)]
+        waiting = [wire for wire in of_things if wire.source == source and wire not in named]
+        while found := [wire for wire in waiting if any(holds(area, wire.points[0]) for area in areas)]:
+            areas = [area for wire in found for area in covered(wire)]
+            waiting = [wire for wire in waiting if wire not in found]
+        yield from (f"{wire.source} → {wire.target} starts elsewhere" for wire in waiting)
+
+
+def covered(wire: WirePath) -> list[Area]:
+    """Return what the pieces of a wire cover."""
+    return [Area(min(a, c), min(b, d), max(a, c), max(b, d)).grown(TOUCH) for (a, b), (c, d) in pieces(wire)]
+
+
+def border(area: Area) -> list[Area]:
+    """Return what the four lines around a rectangle cover."""
+    left, top, right, bottom = area.left, area.top, area.right, area.bottom
+    lines = (left, top, right, top), (left, bottom, right, bottom), (left, top, left, bottom), (right, top, right, bottom)
+    return [Area(*line).grown(TOUCH) for line in lines]
+
+
+def holds(area: Area, point: Point) -> bool:
+    """Return whether a point lies in a rectangle."""
+    return area.left <= point[0] <= area.right and area.top <= point[1] <= area.bottom
 
 
 def idle_dots(scene: Scene) -> Iterator[str]:

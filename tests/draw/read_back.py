@@ -175,6 +175,8 @@ class Picture:
     below: float = BELOW
     details: list[Place] = field(default_factory=list)
     """Where closed blocks are drawn from inside, beside the figure."""
+    fans: list[tuple[float, float]] = field(default_factory=list)
+    """Where wires end from a border to what is inside of it: of passes that differ, each begins there."""
 
     def part_of(self, x: float, y: float) -> Place | None:
         """Return the detail that a point lies in; none for one in the figure itself."""
@@ -230,6 +232,8 @@ def read(svg: str) -> Picture:
             picture.frames.append(frame)
         elif "edge" in kinds and group.get("data-a") is not None:
             picture.wires.append(wire(group))
+        elif "edge" in kinds:
+            picture.fans.append(wire(group).corners[-1])
     return picture
 
 
@@ -283,6 +287,7 @@ def from_the_left(picture: Picture) -> Picture:
         [(*point(x, y), path, name) for x, y, path, name in picture.references],
         BELOW_TURNED,
         [*map(place_of, picture.details)],
+        [point(*one) for one in picture.fans],
     )
 
 
@@ -844,8 +849,8 @@ def miscolored(frame: DrawnFrame, model: Model) -> Iterator[str]:
 
 
 def loose(picture: Picture) -> Iterator[str]:
-    """Yield every wire that does not lead from the box that it is said to come from, or has no arrowhead at that it leads to; a
-    loss may stand elsewhere, if its wire ends at what it is called.
+    """Yield every wire that does not start at what it is said to come from, or has no arrowhead at what it leads to; a loss may
+    stand elsewhere, if its wire ends at what it is called.
     """
     titles = {box.path: box.lines[0] for box in picture.boxes if box.lines}
     called = [(x, y, path) for x, y, path, name in picture.references if name == titles.get(path)]
@@ -861,13 +866,60 @@ def loose(picture: Picture) -> Iterator[str]:
                 continue
             elif not any(one.touches(*wire.tip, REACH) for path, one in places if f"{path}.".startswith(f"{wire.target}.")):
                 yield f"{wire.source} → {wire.target}: the arrow ends elsewhere"
+    yield from starting_at_nothing(picture)
+
+
+def starting_at_nothing(picture: Picture) -> Iterator[str]:
+    """Yield every wire that starts neither at the box or the frame that it is said to come from, nor at another wire that leads
+    on from there, nor at a name.
+    """
+    frames = [(frame_path(frame, picture), line) for frame in picture.frames for line in (*border(frame.place), *frame.layers)]
+    places = [*((box.path, box.place) for box in picture.boxes), *frames]
+    fans = [Place(x, y, x, y) for x, y in picture.fans]
+    drawn = [wire for wire in picture.wires if any(in_path(path, wire.source) for path, _ in places)]
+    for source in dict.fromkeys(wire.source for wire in drawn):
+        lines = [one for path, one in places if in_path(path, source) or in_path(source, path)]  # or at what is around that
+        of_names = [wire for wire in drawn if wire.source == source and at_name(wire.start, picture)]
+        lines += [*fans, *(line for wire in of_names for line in lines_of(wire))]
+        waiting = [wire for wire in drawn if wire.source == source and wire not in of_names]
+        while found := [wire for wire in waiting if any(line.touches(*wire.start, REACH) for line in lines)]:
+            lines = [line for wire in found for line in lines_of(wire)]
+            waiting = [wire for wire in waiting if wire not in found]
+        yield from (f"{wire.source} → {wire.target}: the wire starts at nothing" for wire in waiting)
+
+
+def frame_path(frame: DrawnFrame, picture: Picture) -> str:
+    """Return the path of a frame; of one around passes of one kind, that of the frame around it."""
+    around = [other for other in picture.frames if other.path and other.place.holds(frame.place)]
+    inner = min(around, key=lambda other: other.place.right - other.place.left, default=frame)
+    return frame.path or inner.path
+
+
+def in_path(path: str, other: str) -> bool:
+    """Return whether something is another thing, or lies in it."""
+    return bool(other) and f"{path}.".startswith(f"{other}.")
+
+
+def border(place: Place) -> list[Place]:
+    """Return the four lines around a rectangle."""
+    left, top, right, bottom = place.left, place.top, place.right, place.bottom
+    return [Place(left, y, right, y) for y in (top, bottom)] + [Place(x, top, x, bottom) for x in (left, right)]
+
+
+def at_name(point: tuple[float, float], picture: Picture) -> bool:
+    """Return whether a wire that starts at a point does so at a name."""
+    return any(abs(x - point[0]) + abs(y - point[1]) < AT_NAME for x, y, *_ in picture.references)
+
+
+def lines_of(wire: DrawnWire) -> list[Place]:
+    """Return the pieces of a wire."""
+    return [Place(min(a, c), min(b, d), max(a, c), max(b, d)) for (a, b), (c, d) in pairwise(wire.corners)]
 
 
 def joins(wire: DrawnWire, other: DrawnWire) -> bool:
     """Return whether a wire ends at another one, which has an arrowhead and leads to what is called the same there."""
     same = wire.target == other.target and {*wire.port.split(", ")} <= {*other.port.split(", ")}
-    pieces = (Place(min(a, c), min(b, d), max(a, c), max(b, d)) for (a, b), (c, d) in pairwise(other.corners))
-    return same and other.tip is not None and any(piece.touches(*wire.corners[-1], REACH) for piece in pieces)
+    return same and other.tip is not None and any(line.touches(*wire.corners[-1], REACH) for line in lines_of(other))
 
 
 def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:

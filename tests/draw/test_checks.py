@@ -8,10 +8,12 @@ from dataclasses import replace
 import pytest
 
 import composer
+from composer.draw.export.svg import svg
 from composer.draw.figure import draw
 from composer.draw.geometry import Text
 from composer.draw.scene import Box, Scene, WirePath
-from tests.draw.checks import borders, overlaps
+from tests.draw.checks import borders, overlaps, starts
+from tests.draw.read_back import loose, read
 
 
 def sound() -> Scene:
@@ -113,3 +115,15 @@ def test_what_is_spoiled_is_found(spoil: Callable[[Scene], Scene], told: str) ->
     assert [*overlaps(scene), *borders(scene)] == []
     found = [*overlaps(spoil(scene)), *borders(spoil(scene))]
     assert any(told in one for one in found), found
+
+
+def test_wires_that_start_at_nothing_are_found() -> None:
+    """Inside of a frame, and where one starts at another that does not lead from its block either."""
+    scene = sound()
+    assert [*starts(scene), *loose(read(svg(scene)))] == []
+    area = second(scene).area
+    higher = [(area.left - 3, area.top - 30 - at) for at in (0, 0, 200)]
+    planted = [WirePath("layers.attn.body", "nobody", ((x, y), (x - 5, y), (x - 5, y - 9))) for x, y in higher]
+    spoiled = replace(scene, wires=(*scene.wires, *planted))
+    assert [*starts(spoiled)] == ["layers.attn.body → nobody starts elsewhere"] * 3
+    assert [*loose(read(svg(spoiled)))] == ["layers.attn.body → nobody: the wire starts at nothing"] * 3

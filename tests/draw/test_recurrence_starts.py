@@ -7,7 +7,7 @@ import pytest
 import composer
 from composer.draw.scene import Box, Scene
 from tests.draw.cases import PAPERS
-from tests.draw.checks import borders, ends, overlaps, starts
+from tests.draw.checks import borders, ends, idle_dots, overlaps, starts
 from tests.draw.read_back import Model, lies, loose, read
 from tests.draw.test_drawings import assert_every_edge
 
@@ -98,6 +98,27 @@ def test_states_of_one_cell_come_back_as_one(scene: Scene) -> None:
     into = [wire for wire in scene.wires if wire.source == wire.target == "steps.cell"]
     assert [(wire.port, wire.style) for wire in into] == [("h, c", "loop")]
     assert [text.text for text in scene.texts if text.role == "port"] == ["h, c"]
+
+
+@pytest.mark.parametrize(
+    ("there", "instead"),
+    [
+        ("low: {type: linear, out: 6, in: cell}", "both: {type: concat, in: [cell, cell.c]}\n      low: {type: linear, out: 6}"),
+        ("outputs: {logits: head}", "  tail: {type: linear, out: 5, in: steps.c}\noutputs: {logits: head, last: tail}"),
+        ("outputs: {logits: head}", "outputs: {logits: head, last: steps.c}"),
+    ],
+)
+def test_a_state_that_something_else_reads_has_a_loop_of_its_own(there: str, instead: str) -> None:
+    """In the step or around it: its wire leaves the cell by itself, and the loop turns off that, at a dot."""
+    recipe = composer.load(MEMORY.replace(there, instead))
+    page = recipe.draw().scene
+    loops = [wire for wire in page.wires if wire.source == wire.target == "steps.cell"]
+    assert sorted(wire.port for wire in loops) == ["c", "h"]
+    (loop,) = (wire for wire in loops if wire.port == "c")
+    assert loop.points[0][0] == loop.points[-1][0] == box(page, "steps.cell").area.right
+    assert {*loop.points} & {(dot.x, dot.y) for dot in page.dots}
+    assert [fault for check in (overlaps, borders, ends, starts, idle_dots) for fault in check(page)] == []
+    assert_every_edge("memory", recipe.program, page)
 
 
 def test_what_a_state_starts_with_joins_its_loop(scene: Scene) -> None:

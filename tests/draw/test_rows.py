@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path as FilePath
 
 import composer
-from composer.draw.export.marks import Mark, MarkGroup, MarkShape, MoveTo, Path, Polygon
+from composer.draw.export.marks import Mark, MarkGroup, MarkShape, MoveTo, Path, Polygon, QuadraticBy
 from composer.draw.export.paint import paint_scene
 from composer.draw.export.polylines import crossings, parting, rounded
 from composer.draw.scene import Box, Scene, WirePath
@@ -179,6 +179,18 @@ def test_wires_that_cross_have_a_gap_and_wires_that_meet_have_none() -> None:
         names = [type(step).__name__ for step in rounded(points, gaps=gaps).steps]
         assert names == ["MoveTo", "LineBy", "MoveTo", "LineBy"]
     assert len(rounded(upright, gaps=gaps).steps) == 2
+
+
+def test_a_wire_that_crosses_just_behind_a_corner_has_a_gap_too() -> None:
+    """The corner is less round there, and ends where the gap begins."""
+    bent, upright = [(30.0, 100.0), (30.0, 50.0), (90.0, 50.0)], [(39.0, 80.0), (39.0, 0.0)]
+    gaps = crossings([bent, upright], [])
+    assert gaps == ({50.0: [39.0]}, {})
+    for points in (bent, bent[::-1]):
+        steps = rounded(points, gaps=gaps).steps
+        assert sum(isinstance(step, QuadraticBy) for step in steps) == 1
+        (behind,) = (step for step in steps[1:] if isinstance(step, MoveTo))
+        assert (behind.x, behind.y) == (42.5 if points is bent else 35.5, 50.0)
 
 
 def test_neighbors_that_one_wire_crosses_have_the_gaps_themselves() -> None:

@@ -9,7 +9,7 @@ import pytest
 import composer
 from composer.draw.layout.beside import layered
 from composer.draw.scene import Box, Frame, Scene
-from tests.draw.checks import borders, ends, inside, overlaps, starts
+from tests.draw.checks import borders, ends, idle_dots, inside, overlaps, starts
 from tests.draw.read_back import Model, lies
 from tests.draw.read_back import read as read_back
 from tests.draw.test_drawings import assert_every_edge
@@ -398,3 +398,34 @@ def test_towers_that_share_weights_stand_above_their_inputs(rest: str) -> None:
         for path, given in (("of_other", "other"), ("of_third", "third")):
             tower = at[path].area if path in at else next(one.area for one in scene.frames if one.about.path == path)
             assert tower.left <= middle(at[given]) <= tower.right
+
+
+STATES = """recipe: states
+inputs: {source: "float[batch, words, 8]", target: "float[batch, time, 8]"}
+graph:
+  encoder: {type: lstm, hidden: 16, in: source}
+  state: {type: rearrange, pattern: b states h -> b (states h), in: encoder.h}
+  start: {type: linear, out: 16}
+  keys: {type: linear, out: 16, in: encoder}
+  decoder:
+    scan: time
+    in: {x: target, h: start}
+    graph:
+      cell: {type: gru_cell, hidden: 16, in: {x: x, h: h}}
+      scores: {type: einsum, pattern: "b d, b s d -> b s", in: [cell, keys]}
+      weights: softmax
+      context: {type: einsum, pattern: "b s, b s d -> b d", in: [weights, encoder]}
+    outputs: {y: context, h: cell}
+outputs: {y: decoder}
+"""
+
+
+def test_a_wire_to_another_column_starts_at_its_block() -> None:
+    """Also where the block above reads another output, and nothing goes straight up: the lane turns off it, at a dot."""
+    scene = composer.load(STATES).draw().scene
+    (far,) = (wire for wire in scene.wires if (wire.source, wire.target) == ("encoder", "decoder.context"))
+    (encoder,) = (one.area for one in scene.boxes if one.about.path == "encoder")
+    assert far.points[0][1] == encoder.top > far.points[1][1]
+    (near,) = (wire for wire in scene.wires if (wire.source, wire.target) == ("encoder", "keys"))
+    assert near.points[0] in [(dot.x, dot.y) for dot in scene.dots]
+    assert [*overlaps(scene), *starts(scene), *ends(scene), *idle_dots(scene)] == []

@@ -51,6 +51,7 @@ from composer.draw.build.parameter_counts import SHARED_WITH
 from composer.draw.build.pass_references import (
     PREVIOUS_STEP,
     join_states,
+    read_of_scans,
     resolve_previous_passes,
     with_state_boxes,
     without_parameters,
@@ -140,6 +141,8 @@ class DiagramBuilder:
         """Paths of parallel repeats whose last pass nothing reads by itself."""
         self.handed_on: set[str] = set()
         """Paths of repeats of which the next pass alone reads what each one returns."""
+        self.read: set[tuple[str, str]] = set()
+        """Which outputs of scans others read, by the paths of these and their names."""
         self.apart: frozenset[str] = frozenset()
         """Paths of repeats of which each pass is a closed box of its own."""
         self.in_one: frozenset[str] = frozenset()
@@ -210,6 +213,7 @@ class DiagramBuilder:
             self.never_alone |= {around.inner(name).path for name in never_alone(graph)}
         self.handed_on -= {around.inner(node.name).path for node in graph.nodes}  # in another pass, its readers may be others
         self.handed_on |= {around.inner(name).path for name in only_handed_on(graph)}
+        self.read |= {(around.inner(ref.node).path, ref.port) for ref in read_of_scans(graph)}
         self.find_single_passes(graph, around)
         for node in graph.nodes:
             if isinstance(node, TypedBlock) and is_identity(node) and self.is_wire(node, graph, around):
@@ -382,7 +386,8 @@ class DiagramBuilder:
         flow, ports = self.flow(node.graph, both, place, stream)
         if self.depth.level != "overview" and not self.shut:
             flow = with_state_boxes(flow, path, node.graph, node.carried, starts)
-        flow = join_states(resolve_previous_passes(flow, path, ports))
+        read = (one.origin for port in ports if (path, port) in self.read for one in ports[port])
+        flow = join_states(resolve_previous_passes(flow, path, ports), read)
         main = stream or first_input(node.graph)
         if self.depth.level == "overview" and not self.depth.shows(path):
             name, params = f"× {steps} {title}", self.counts.shown_whole(place.first)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from blocks.core import Look
 from composer.draw.about import About
@@ -21,8 +22,9 @@ from composer.draw.edges import (
 )
 from composer.draw.paths import above
 from composer.draw.wording import each_pass, passes_in_words, shape
+from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
-from composer.graph.typed import TypedGraph
+from composer.graph.typed import TypedGraph, TypedScan
 
 MIN_READERS = 2
 """Blocks of a step that read a state which is a box: into the only one, or into blocks in the same one, wires back lead."""
@@ -167,9 +169,11 @@ def _with_state_box(flow: Flow, before: PreviousPass, path: str, seen: str, give
     return found.with_items(items).with_edges((*found.edges[:place], *reads, *found.edges[place:]))
 
 
-def join_states(flow: Flow) -> Flow:
+def join_states(flow: Flow, read: Iterable[Origin] = ()) -> Flow:
     """Return the flow in which all that a block reads of one block of the step before is one wire back from that, which has the
-    names of all, `h, c`. A second output has a wire back of its own where what reads it does not read the first one.
+    names of all, `h, c`. A second output has a wire back of its own where what reads it does not read the first one, and where
+    something else reads it, in the flow or around it, where what is `read` is known: it leaves the block by itself, and the wire
+    of both would seem to lead from the first output alone.
 
     Before: cell(x ~cell cell.c=previous step), look(look.seen=previous step)
     After:  cell(x ~cell, as h and c), look(~look.seen)
@@ -177,12 +181,23 @@ def join_states(flow: Flow) -> Flow:
     back = {(edge.source.path, edge.target): edge for edge in flow.edges if edge.back and edge.input and not edge.partial}
     joined: dict[DiagramEdge, list[DiagramEdge]] = {}
     seconds = {edge: held for edge in flow.edges if (held := _second_output(edge.source, flow)) is not None}
+    led = {*read, *(edge.source.origin for edge in flow.all_edges() if edge.upward)}
     for edge, origin in seconds.items():
-        if edge.input and not edge.partial and (wire := back.get((origin.path, edge.target))):
+        alone = edge.partial or not edge.input or origin in led
+        if not alone and (wire := back.get((origin.path, edge.target))):
             joined.setdefault(wire, [wire]).append(edge)
     gone = {edge for _, *others in joined.values() for edge in others}
-    led = (_led_back(edge, seconds.get(edge)) for edge in flow.edges if edge not in gone)
-    return flow.with_edges(_as_one(joined.get(edge, [edge])) for edge in led)
+    wires = (_led_back(edge, seconds.get(edge)) for edge in flow.edges if edge not in gone)
+    return flow.with_edges(_as_one(joined.get(edge, [edge])) for edge in wires)
+
+
+def read_of_scans(graph: TypedGraph) -> Iterator[Ref]:
+    """Yield what the nodes of a graph read of scans in it, and what it returns of these."""
+    scans = {node.name for node in graph.nodes if isinstance(node, TypedScan)}
+    if scans:
+        wires = (wire for node in graph.nodes for wire in wires_of(node.node))
+        refs = chain((ref for wire in wires for ref in wire.refs), (ref for _, ref in graph.graph.outputs))
+        yield from (ref for ref in refs if ref.node in scans)
 
 
 def _second_output(source: DiagramSource, flow: Flow) -> NodeOutput | InnerOutput | None:

@@ -33,7 +33,7 @@ def polyline(points: Sequence[Point]) -> Path:
 
 def rounded(points: Sequence[Point], sharp: Collection[Point] = (), gaps: Gaps = NO_GAPS) -> Path:
     """Return a line through points whose corners are round, but for those that are to be `sharp`, and that has `gaps` where
-    others cross it.
+    others cross it; corners near to these are less round.
     """
     return Path(tuple(_rounded(points, sharp, gaps)))
 
@@ -46,7 +46,7 @@ def _rounded(points: Sequence[Point], sharp: Collection[Point], gaps: Gaps) -> I
             yield from _with_gaps(at, corner, gaps)
             at = corner
             continue
-        a, b = _toward(corner, before), _toward(corner, after)
+        a, b = (_toward(corner, other, gaps) for other in (before, after))
         yield from _with_gaps(at, a, gaps)
         yield QuadraticBy(between(a, corner), between(a, b))
         at = b
@@ -55,12 +55,7 @@ def _rounded(points: Sequence[Point], sharp: Collection[Point], gaps: Gaps) -> I
 
 def _with_gaps(start: Point, end: Point, gaps: Gaps) -> Iterator[MoveTo | LineBy]:
     """Yield a straight piece, which stops before what crosses it and goes on behind."""
-    side = 0 if start[1] == end[1] else 1
-    line_at = start[1 - side]
-    low, high = sorted((start[side], end[side]))
-    places = (
-        [place for place in gaps[side].get(line_at, ()) if low + GAP <= place <= high - GAP] if line_at == end[1 - side] else []
-    )
+    side, places = _gaps_between(start, end, gaps)
     way = 1 if end[side] >= start[side] else -1
     at = start
     for place in places[::way]:
@@ -70,6 +65,15 @@ def _with_gaps(start: Point, end: Point, gaps: Gaps) -> Iterator[MoveTo | LineBy
         yield move_to(behind)
         at = behind
     yield line(at, end)
+
+
+def _gaps_between(start: Point, end: Point, gaps: Gaps) -> tuple[int, list[float]]:
+    """Return whether a piece is level, 0, or upright, 1, and where it has gaps, from the left or from above."""
+    side = 0 if start[1] == end[1] else 1
+    if start[1 - side] != end[1 - side]:
+        return side, []
+    low, high = sorted((start[side], end[side]))
+    return side, [place for place in gaps[side].get(start[1 - side], ()) if low + GAP <= place <= high - GAP]
 
 
 def _put(point: Point, side: int, place: float) -> Point:
@@ -131,10 +135,13 @@ def between(start: Point, end: Point) -> Point:
     return dx, dy
 
 
-def _toward(corner: Point, other: Point) -> Point:
+def _toward(corner: Point, other: Point, gaps: Gaps) -> Point:
+    """Return where a round corner begins on the way to another one: before the first gap there."""
     dx, dy = other[0] - corner[0], other[1] - corner[1]
     length = hypot(dx, dy)
-    step = min(CORNER, length / 2) / length if length else 0
+    side, places = _gaps_between(corner, other, gaps)
+    free = min((abs(place - corner[side]) - GAP for place in places), default=inf)
+    step = min(CORNER, length / 2, free) / length if length else 0
     return corner[0] + dx * step, corner[1] + dy * step
 
 

@@ -182,7 +182,7 @@ class Lanes:
         middle = lane.start[-1][1]
         above, below = ([y for y, *_ in lane.stops if (y < middle) == higher] for higher in (True, False))
         corners = (min(above, default=middle), max(below, default=middle))
-        if above and below:
+        if (above and below) or (lane.origin.port and lane.origin in self.spine.sent):  # it goes on to another column
             self.found.pieces.dots.append(Dot(lane.x, middle))
         for y, edge, points in lane.stops:
             corner = ((lane.x, start[-1][1]), (lane.x, y))

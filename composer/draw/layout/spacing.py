@@ -112,6 +112,12 @@ class Gap:
             y, self.least(label=bool(label or first), has_outer_input=has_outer_input), has_outer_input=has_outer_input
         )
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether a wire leads straight up from the block below to the one above."""
+        straight = self.above.straight
+        return straight is not None and straight.source.origin == self.below.gives
+
     # -- what is in it
 
     @property
@@ -212,8 +218,7 @@ class Gap:
     def sink_exit(self, sink: Sink, high: float, y: float) -> None:
         """Draw an arrow to what gives nothing; where the value goes on upwards, it starts at a fork."""
         drawn = Fragment()
-        straight = self.above.straight
-        if straight is not None and straight.source.origin == self.below.gives:
+        if self.goes_on:
             drawn.pieces.dots.append(Dot(0, y))
             sink_at(drawn, sink, ((0, y),), self.spine.options.typography)
         else:
@@ -231,20 +236,18 @@ class Gap:
         self.offset = max(self.offset + STUB, TAP + 8)
         self.turns.append((self.offset, -self.spine.options.side if self.spine.flow.owner else 1))
         y, found = self.top - self.offset, self.spine.found
-        outlet = self.spine.flow.outlet
-        returned = outlet is not None and outlet.origin == value and not outlet.reference
-        if returned or any(e.source.path == self.below.path and e.upward for e in self.spine.flow.edges):
+        if self.goes_on:
             found.pieces.dots.append(Dot(0, y))
             found.taps[value] = ((0, y),)
         else:
             found.taps[value] = ((0, self.top), (0, y))
+            self.below.exit_y.append(y)
 
     def place_outer_inputs(self) -> None:
         """Find a height for what stands below the block above, beside the value that goes up to it: higher than wires that turn
         off to the same side.
         """
-        given, straight = self.below.gives, self.above.straight
-        goes_on = straight is not None and straight.source.origin == given
+        given = self.below.gives
         stem = self.top - max((offset for offset, _ in self.turns), default=0.0)
         free = self.below.item is not None and self.spine.fits_box_width(self.below)
         measuring: OuterInput | None = None
@@ -263,7 +266,7 @@ class Gap:
             if one.shape_only is not None:
                 if measuring is not None:
                     measuring.stem = None
-                one.stem, measuring = None if goes_on else stem, one
+                one.stem, measuring = None if self.goes_on else stem, one
 
     def sides_of(self, value: Origin | None) -> set[int]:
         """Return the sides at which wires lead a value to where it is read."""

@@ -70,7 +70,7 @@ class Station:
     tap_y: float = 0.0
     """Where what it gives first leaves for a lane."""
     exit_y: list[float] = field(default_factory=list)
-    """Where it leaves for outputs of the model and for losses."""
+    """Where it leaves for outputs of the model, for losses and, if it does not go straight on there, for other columns."""
 
 
 @dataclass(slots=True)
