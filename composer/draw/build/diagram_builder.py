@@ -32,6 +32,7 @@ from composer.draw.build.closed_groups import (
     stands_elsewhere,
     told_evenly,
     told_once,
+    with_one_sentence,
 )
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.group_places import recurs
@@ -175,7 +176,7 @@ class DiagramBuilder:
         if self.depth.level == "overview":
             return fold_norms(flow)
         flow = with_names_of_partners(told_apart(flow, self.names, self.uses))
-        flow = told_once(told_evenly(flow, self.uses, self.groups))
+        flow = with_one_sentence(told_once(told_evenly(flow, self.uses, self.groups)), self.groups)
         return name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
 
     def at_level(self, level: Level) -> DiagramBuilder:
