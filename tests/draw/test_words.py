@@ -48,6 +48,25 @@ def test_axes_are_written_as_letters_of_the_field() -> None:
     assert shape(composer.load(recipe).program.inputs["x"]) == "B × (T + 1) × 8"
 
 
+def test_titles_have_the_capitals_of_the_texts_about_them() -> None:
+    """Of a block, a loss and the model, each compared without spaces, hyphens and capitals."""
+    text = """recipe: ple
+doc: Two critics of one kind, trained by the NT-Xent loss.
+paper: Somebody 2020, Progressive Layered Extraction (PLE), RecSys 2020
+inputs: {x: "float[batch, 8]", wanted: "float[batch, 1]?"}
+blocks:
+  patchgan: {doc: The PatchGAN., inputs: {x: "float[batch, dim]"}, graph: {a: {type: linear, out: 8}, b: {type: linear, out: 1}}}
+graph:
+  critic: {type: patchgan, in: x}
+outputs: {y: critic}
+losses: {nt_xent: {type: mse, in: critic, target: wanted}}
+"""
+    said = [line for box in read(composer.load(text).draw().svg()).boxes for line in box.lines]
+    assert {"PatchGAN", "NT-Xent loss"} <= {*said}
+    assert name("ple", "Two critics of one kind.", "Progressive Layered Extraction (PLE)") == "PLE"
+    assert name("ple", "Two critics of one kind.") == "Ple"
+
+
 @pytest.mark.parametrize("name", ["powers", "raised_to_what_another_map_gives"])
 def test_name_that_a_formula_reads_stands_beside_a_long_title(name: str) -> None:
     """In a box that is as wide as both."""

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import groupby
 from typing import assert_never
 
-from blocks.core import LoopIcon, Steps, size, spoken
+from blocks.core import LoopIcon, Steps, size
 from composer.draw.brief import widths_in_turn
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_operations, add_pieces, is_identity, operands_of
@@ -330,7 +330,7 @@ class DiagramBuilder:
             return self.dissolved(node, given, place, out)
         if self.depth.level == "block" and is_around_block(node) and self.is_all_there(plain(path)):
             return self.dissolved(node, given, place, out)
-        title = spoken(branch_name(path)) if part is None else spoken(part.kind)
+        title = self.captions.called(branch_name(path) if part is None else part.kind, part)
         closed = shut or ((self.depth.level == "overview" or part is not None) and not holds_layers(node.graph, self.lone, path))
         boxed = shut and self.depth.level == "full" and not self.depth.shows(path)  # which tells its blocks, and not their maps
         box = closed and not self.depth.shows(path)
@@ -372,7 +372,7 @@ class DiagramBuilder:
     def scan(self, node: TypedScan, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder) -> NodeSources:
         """Add a scan: a frame around one step, or one box."""
         path = place.path
-        title, steps = spoken(node.name), size(node.axis.size)
+        title, steps = self.captions.called(node.name), size(node.axis.size)
         before = {
             name: (DiagramSource(PreviousPass(path, port, immediate=True), reference=PREVIOUS_STEP),)
             for name, port in node.carried.items()
