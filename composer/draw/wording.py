@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from blocks.core import size, spoken
 from composer.graph.types import TensorType, Type
@@ -14,6 +14,27 @@ def shape(type_: Type | tuple[Type, ...]) -> str:
     if not isinstance(type_, TensorType) or not type_.axes:
         return ""
     return " × ".join(f"({text})" if " " in ONE.sub("", text) else text for text in map(size, type_.sizes))
+
+
+OTHER_CAPITALS = re.compile(r"\w[A-Z]|\b[A-Z]-")
+"""What a word has that is not written as others are: `PatchGAN`, `NT-Xent`, but not `Cross-Attention`."""
+
+
+def called(name: str, texts: Iterable[str]) -> str:
+    """Return a name of a recipe as a title, with the capitals and hyphens that the first text has which writes it otherwise than
+    a usual word.
+
+    >>> called("patchgan", ["A U-Net and a PatchGAN."]), called("nt_xent", ["By the NT-Xent loss."])
+    ('PatchGAN', 'NT-Xent')
+    >>> called("image_encoder", ["The Image Encoder."]), called("atrous_aspp", ["An atrous ASPP."])
+    ('Image encoder', 'Atrous ASPP')
+    """
+    letters = re.findall(r"[^\W_]", name)
+    word = re.compile(rf"(?<![\w-]){'[ -]?'.join(letters)}(?![\w-])", re.IGNORECASE)
+    known = (found for text in texts for found in word.findall(text) if OTHER_CAPITALS.search(found))
+    said = next(known, "") if len(letters) > 1 else ""
+    first = said.partition(" ")[0]
+    return (said if OTHER_CAPITALS.search(first) else f"{said[:1].upper()}{said[1:]}") or spoken(name)
 
 
 def passes_in_words(name: str, first: int, final: int, last: int) -> str:

@@ -77,6 +77,7 @@ def unmarked(svg: str, picture: Picture, model: Model, typed: TypedProgram) -> I
     yield from started_elsewhere(picture)
     yield from misnamed(picture, typed)
     yield from unnamed(picture)
+    yield from nameless(picture, typed)
     yield from uncounted(picture, typed)
     yield from misordered(picture, typed)
     yield from misnumbered(picture, typed)
@@ -177,6 +178,32 @@ def unnamed(picture: Picture) -> Iterator[str]:
         around |= {text for x, y, one, text in picture.references if one == path and any(near(x, y, box.place) for box in boxes)}
         if boxes and "(" not in name and not {*words(name.rpartition(".")[2])} <= {*said} and name not in around:
             yield f"{path}: it is read as `{name}`, which it does not say"
+
+
+def nameless(picture: Picture, typed: TypedProgram) -> Iterator[str]:
+    """Yield every box that a formula of the same part of a picture reads by a name which does not stand in it, unless the picture
+    has no names at all.
+    """
+    named = any(box.name for box in picture.boxes)
+    read: dict[str, set[str]] = {}
+    for visit in walk(typed.root, every_pass, every_node) if named else ():
+        formula = getattr(visit.node.part, "formula", None) if isinstance(visit.node, TypedBlock) else None
+        if isinstance(formula, Formula):
+            refs = {ref.node for wire in wires_of(visit.node.node) for ref in wire.refs}
+            read.setdefault(plain(visit.path), set()).update(refs & {*formula.names})
+    at: dict[str, list[DrawnBox]] = {}
+    for box in picture.boxes:
+        at.setdefault(box.path, []).append(box)
+    for box in picture.boxes:
+        written = {*re.findall(r"\w+", " ".join(box.lines))}
+        around, _, _ = box.path.rpartition(".")
+        for name in sorted(read.get(plain(box.path), set()) & written if not box.merged else ()):
+            part = picture.part_of(box.place.left, box.place.top)
+            every = at.get(f"{around}.{name}".removeprefix("."), ())
+            boxes = [one for one in every if picture.part_of(one.place.left, one.place.top) == part]
+            said = {word for one in boxes for line in (one.name, *one.lines) for word in words(line)}
+            if boxes and not {*words(name)} <= said:
+                yield f"{boxes[0].path}: a formula reads it as `{name}`, which it does not say"
 
 
 def words(text: str) -> list[str]:

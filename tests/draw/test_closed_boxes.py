@@ -967,12 +967,12 @@ def test_long_formulas_are_told_by_the_numbers_that_they_name() -> None:
 
 
 def test_sentence_stands_before_the_numbers_that_formulas_name() -> None:
-    """Which tell uses of a block apart that says what for; another number is found."""
+    """Which tell uses of a block apart, of which the first says what for; another number is found."""
     doc = "    doc: How much two pictures meet. Nothing else.\n"
     recipe = composer.load(APART.replace("JOIN", "concat, axis: -3").replace("  near:\n", f"  near:\n{doc}"))
     svg, model = recipe.draw().svg(), Model(recipe.program)
     said = {box.path: box.lines[1] for box in read(svg).boxes if box.path in ("large", "small")}
-    assert said == {path: f"How much two pictures meet · shrink {by}" for path, by in (("large", 1), ("small", 4))}
+    assert said == {"large": "How much two pictures meet · shrink 1", "small": "shrink 4"}
     assert not [*lies(read(svg), model)]
     assert [*lies(read(svg.replace("shrink 4", "shrink 5")), model)]
 
@@ -1024,6 +1024,17 @@ def test_box_of_operations_alone_says_what_they_are_for() -> None:
     ):
         told = lines(LOOKED_UP.format(doc=doc, read=read_there, more=more), "nearest")
         assert any("inner product" in line for line in told)
+
+
+def test_sentence_of_a_block_stands_in_the_first_of_its_boxes() -> None:
+    """In the order of the data; of the others, in those that have nothing else to say."""
+    twice = LOOKED_UP.replace("  end: {{", "  again: nearest\n  end: {{").format(doc=SENTENCE, read="x", more="")
+    assert lines(twice, "nearest")[1].startswith("The row of a table")
+    assert lines(twice, "again")[1] == "table 40 × 12"
+    doc = "    doc: How much two pictures meet.\n"
+    bare = APART.replace("JOIN", "concat, axis: -3").replace("  near:\n", f"  near:\n{doc}").replace(" / shrink", "")
+    bare = bare.replace("    params: {shrink: 1}\n", "").replace("shrink: 4, ", "")
+    assert [lines(bare, path)[1] for path in ("large", "small")] == ["How much two pictures meet"] * 2
 
 
 FEW = """recipe: few

@@ -12,10 +12,11 @@ from composer.draw.figure import draw
 from composer.draw.layout.column import column, first_reader
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.lanes import LANE, LANES
-from composer.draw.layout.spacing import GAP
+from composer.draw.layout.spacing import ARROW, GAP, TAP
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
 from composer.draw.scene import Box, WirePath
 from composer.draw.style.typography import Typography
+from tests.draw.cases import sources
 from tests.draw.checks import overlaps
 from tests.draw.flows import flow
 
@@ -114,3 +115,28 @@ def test_a_column_between_others_is_fed_at_the_left() -> None:
     text = composer.load("switch").text.replace("logits: head", "logits: head\n  table: bias")
     scene = draw(composer.load(text).program, "overview").scene
     assert [*overlaps(scene)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("paper detr", ("place output · 825 × 256", "encoder output · B × 825 × 256")),
+        ("zoo universal_transformer", ("steps output · 6 × 1024", "encoder output · B × S × 1024")),
+    ],
+)
+def test_values_that_leave_for_another_column_side_by_side_are_all_labeled(name: str, told: tuple[str, str]) -> None:
+    """Each at its start, whether they come from one column or from several."""
+    ((_, source),) = sources(name)
+    scene = composer.load(source).draw().scene
+    assert {*told} <= {text.text for text in scene.texts}
+    assert [*overlaps(scene)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "below", "above"), [("paper raft", "level3", "context"), ("zoo universal_transformer", "embed", "steps")]
+)
+def test_flow_that_another_one_does_not_lead_to_stands_apart_from_it(name: str, below: str, above: str) -> None:
+    """At least twice as far as blocks of one flow, where a wire leaves in between: it would seem to go on there."""
+    ((_, source),) = sources(name)
+    drawn = {box.about.path: box for box in composer.load(source).draw().scene.boxes}
+    assert drawn[below].y - drawn[above].y - drawn[above].height >= 2 * (TAP + ARROW)

@@ -226,6 +226,7 @@ FAULTS: dict[str, tuple[str, Level, Callable[[str], str]]] = {
     "how often a value is read": ("twice", "block", instead(">2 ×<", "><")),
     "a formula without its scale": ("formula", "block", lambda svg: svg.replace(" · 0.25", "")),
     "a formula without its mask": ("formula", "block", lambda svg: svg.replace(" − 10000 · (1 − allowed)", "")),
+    "a box without the name that a formula reads": ("formula", "block", instead(">scores<", "><")),
     "an attention without its scale": ("router", "full", lambda svg: svg.replace(" / √8", "")),
     "an attention without its mask": ("router", "full", lambda svg: svg.replace(" + mask)", ")")),
 }

@@ -29,7 +29,9 @@ from composer.graph.passes.roll_layers.roll_layers import folded
 from tests.draw.cases import FORMS, PAPERS
 from tests.draw.checks import overlaps
 from tests.draw.flows import flow
+from tests.draw.read_back import read
 from tests.draw.test_drawings import assert_every_edge
+from tests.draw.test_read_back import wrong
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,42 @@ def test_axes_are_written_as_letters_of_the_field() -> None:
     """A sum in brackets."""
     recipe = 'recipe: r\ninputs: {x: "float[batch, time + 1, 8]"}\ngraph: {a: relu}\n'
     assert shape(composer.load(recipe).program.inputs["x"]) == "B × (T + 1) × 8"
+
+
+def test_titles_have_the_capitals_of_the_texts_about_them() -> None:
+    """Of a block, a loss and the model, each compared without spaces, hyphens and capitals."""
+    text = """recipe: ple
+doc: Two critics of one kind, trained by the NT-Xent loss.
+paper: Somebody 2020, Progressive Layered Extraction (PLE), RecSys 2020
+inputs: {x: "float[batch, 8]", wanted: "float[batch, 1]?"}
+blocks:
+  patchgan: {doc: The PatchGAN., inputs: {x: "float[batch, dim]"}, graph: {a: {type: linear, out: 8}, b: {type: linear, out: 1}}}
+graph:
+  critic: {type: patchgan, in: x}
+outputs: {y: critic}
+losses: {nt_xent: {type: mse, in: critic, target: wanted}}
+"""
+    said = [line for box in read(composer.load(text).draw().svg()).boxes for line in box.lines]
+    assert {"PatchGAN", "NT-Xent loss"} <= {*said}
+    assert name("ple", "Two critics of one kind.", "Progressive Layered Extraction (PLE)") == "PLE"
+    assert name("ple", "Two critics of one kind.") == "Ple"
+
+
+@pytest.mark.parametrize("name", ["powers", "raised_to_what_another_map_gives"])
+def test_name_that_a_formula_reads_stands_beside_a_long_title(name: str) -> None:
+    """In a box that is as wide as both."""
+    recipe = composer.load(f"""recipe: r
+inputs: {{x: "float[batch, time, 8]"}}
+graph:
+  shifted: {{type: linear, out: 8, in: x}}
+  gamma: {{type: linear, out: 8, in: x}}
+  {name}: {{compute: (shifted + 1e-6) ** (1 + softplus(gamma))}}
+  total: {{type: sum, axis: last}}
+  weights: {{compute: {name} / total, axes: {{{name}: b t n, total: b t}}}}
+""")
+    (box,) = (one for one in read(recipe.draw().svg()).boxes if one.path == name)
+    assert (box.name, box.lines[-1]) in {(name, name), (name, "(shifted + 1e-6)^(1 + softplus(gamma))")}
+    assert wrong(recipe, "block") == []
 
 
 def test_names_that_authors_chose_stand_beside_what_is_computed() -> None:

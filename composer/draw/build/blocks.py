@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from blocks.core import Formula, Look, Mixture, Piece, fields
+from blocks.core import Formula, Look, Mixture, Piece, fields, spoken
 from blocks.losses.loss import Loss
 from composer.cost.active import visited
 from composer.cost.units import short
@@ -217,6 +217,8 @@ def sink(
         seen = replace(seen, facts=("from each router" if edges[0].source.reference else "from the router", *seen.facts))
     elif len(edges) == len(given) and edges[0].source.passes:
         seen = replace(seen, facts=(*seen.facts, f"of {edges[0].source.passes}"))
+    name = node.name.removeprefix("losses.")
+    seen = replace(seen, title=seen.title.replace(spoken(name), captions.called(name), 1))
     return Sink(leaf(captions, node, seen, place), place.path, node.name, edges)
 
 

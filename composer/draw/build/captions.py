@@ -18,6 +18,7 @@ from composer.draw.build.walks import by_place, model_inputs, vocabulary_inputs
 from composer.draw.edges import OPTIONAL_INPUT, REQUIRED_INPUT
 from composer.draw.paths import of_pass, plain
 from composer.draw.style.looks import look
+from composer.draw.wording import called
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedNode
 from composer.graph.visit import every_node, walk
@@ -87,6 +88,11 @@ class Captions:
         """What outputs of the model and nodes are called."""
         nodes = (path.rpartition(".")[2] for _, path in self.titles)
         return frozenset([*nodes, *(name for name, _ in self.program.root.graph.outputs)])
+
+    def called(self, name: str, part: object = None) -> str:
+        """Return a name as a title, with the capitals that the texts of the recipe have, first that about a `part` of it."""
+        recipe = self.program.untyped.recipe
+        return called(name, (part.__doc__ or "" if part is not None else "", recipe.doc, recipe.paper))
 
     def inputs_of(self, path: str) -> Mapping[str, str]:
         """Return which ports of a block read an input of the model, and which."""

@@ -167,6 +167,34 @@ def told_evenly(flow: Flow, uses: Mapping[str, str], groups: Mapping[str, TypedG
     return flow.map_items(even) if shorter else flow
 
 
+def with_one_sentence(flow: Flow, groups: Mapping[str, TypedGroup]) -> Flow:
+    """Return a diagram in which of several closed boxes of one block the first alone says the sentence of its author, given what
+    is in all blocks by their paths; the others say what else they tell, and the sentence where that is nothing.
+    """
+    told: set[tuple[str, str]] = set()
+    again: set[str] = set()
+    for leaf in flow.leaves():
+        node = groups.get(leaf.about.path)
+        if not (isinstance(leaf, Leaf) and leaf.closed and leaf.look.facts and node is not None and node.node.part is not None):
+            continue
+        sentence, *others = leaf.look.facts
+        doc = node.node.part.__doc__ or ""
+        if sentence not in (first_sentence(doc), first_words(doc)):
+            continue
+        if (node.node.part.kind, sentence) in told and (others or leaf.params):
+            again.add(leaf.about.path)
+        told.add((node.node.part.kind, sentence))
+
+    def once(item: Item) -> Item:
+        if isinstance(item, Group):
+            return item.map_flows(lambda inner: inner.map_items(once))
+        if not isinstance(item, Leaf) or item.about.path not in again:
+            return item
+        return replace(item, look=replace(item.look, facts=item.look.facts[1:]))
+
+    return flow.map_items(once) if again else flow
+
+
 def kinds_in(node: TypedGroup) -> list[str]:
     """Return the kinds of all blocks in a group, in their order."""
     found = (visit.node for visit in walk(node.graph, by_place, every_node))

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import groupby
 from typing import assert_never
 
-from blocks.core import LoopIcon, Steps, size, spoken
+from blocks.core import LoopIcon, Steps, size
 from composer.draw.brief import widths_in_turn
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_operations, add_pieces, is_identity, operands_of
@@ -32,6 +32,7 @@ from composer.draw.build.closed_groups import (
     stands_elsewhere,
     told_evenly,
     told_once,
+    with_one_sentence,
 )
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.group_places import recurs
@@ -178,7 +179,7 @@ class DiagramBuilder:
         if self.depth.level == "overview":
             return fold_norms(flow)
         flow = with_names_of_partners(told_apart(flow, self.names, self.uses))
-        flow = told_once(told_evenly(flow, self.uses, self.groups))
+        flow = with_one_sentence(told_once(told_evenly(flow, self.uses, self.groups)), self.groups)
         return name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
 
     def at_level(self, level: Level) -> DiagramBuilder:
@@ -333,7 +334,7 @@ class DiagramBuilder:
             return self.dissolved(node, given, place, out)
         if self.depth.level == "block" and is_around_block(node) and self.is_all_there(plain(path)):
             return self.dissolved(node, given, place, out)
-        title = spoken(branch_name(path)) if part is None else spoken(part.kind)
+        title = self.captions.called(branch_name(path) if part is None else part.kind, part)
         closed = shut or ((self.depth.level == "overview" or part is not None) and not holds_layers(node.graph, self.lone, path))
         boxed = shut and self.depth.level == "full" and not self.depth.shows(path)  # which tells its blocks, and not their maps
         box = closed and not self.depth.shows(path)
@@ -375,7 +376,7 @@ class DiagramBuilder:
     def scan(self, node: TypedScan, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder) -> NodeSources:
         """Add a scan: a frame around one step, or one box."""
         path = place.path
-        title, steps = spoken(node.name), size(node.axis.size)
+        title, steps = self.captions.called(node.name), size(node.axis.size)
         before = {
             name: (DiagramSource(PreviousPass(path, port, immediate=True), reference=PREVIOUS_STEP),)
             for name, port in node.carried.items()

@@ -108,8 +108,10 @@ def with_names_in_formulas(items: Sequence[Item], graph: TypedGraph, place: Node
     read = {f"{place.path}.{name}".removeprefix("."): name for name in read_by_name(graph)}
     for item in items:
         name = read.get(item.about.path, "")
-        plain = isinstance(item, Leaf) and not item.name and not item.look.sign and 0 < len(name) <= MAX_LONE_NAME
-        yield replace(item, name=name) if plain and isinstance(item, Leaf) and item.look.title.lower() != name.lower() else item
+        plain = isinstance(item, Leaf) and item.name in ("", name) and not item.look.sign and name
+        if plain and isinstance(item, Leaf) and item.look.title.lower() != name.lower():
+            item = replace(item, name=name, in_formula=True)
+        yield item
 
 
 def without_partners(flow: Flow) -> Flow:

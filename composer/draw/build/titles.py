@@ -19,7 +19,7 @@ from composer.draw.build.single_passes import drawn_apart
 from composer.draw.build.walks import by_place, outside_repeats, vocabulary_inputs
 from composer.draw.diagram import Titles
 from composer.draw.paths import above, lies_in, plain
-from composer.draw.wording import printable, shape
+from composer.draw.wording import called, printable, shape
 from composer.graph.anatomy import Region
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
@@ -46,14 +46,14 @@ def titles(model: RolledProgram, title: str = "") -> Titles:
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
     types = {one.name: " · ".join(filter(None, (shape(typed.inputs[one.name]), one.type.dtype))) for one in typed.untyped.inputs}
     required = frozenset(one.name for one in typed.untyped.inputs if not (one.optional or one.default))
-    head = printable(title or name(recipe.name, recipe.doc))
+    head = printable(title or name(recipe.name, recipe.doc, recipe.paper))
     return Titles(head, facts(model), inputs, outputs, described(typed), types, required)
 
 
-def name(recipe: str, doc: str) -> str:
+def name(recipe: str, doc: str, paper: str = "") -> str:
     """Return what a model is called: what its `doc` calls it before the first comma, if that is a name, as of a product or like
     that of the recipe, or before a later comma, if that of the recipe goes on so; else the recipe's, with the capitals of the
-    field.
+    field, or those that its `doc` or the title of its `paper` has.
 
     >>> name("gpt2", "GPT-2 small, decoder-only."), name("dense_block", "A dense block, in which each layer reads all.")
     ('GPT-2 small', 'Dense block')
@@ -69,7 +69,8 @@ def name(recipe: str, doc: str) -> str:
     short_form = re.split(r" (?:as|for|in|of|with) ", first, maxsplit=1)[0]
     if len(first.split()) <= MAX_NAME_WORDS and (resembles(first, recipe) or OTHER_NAME.search(first)):
         return first
-    return short_form if len(short_form.split()) <= MAX_NAME_WORDS and resembles(short_form, recipe) else spoken(recipe)
+    alike = len(short_form.split()) <= MAX_NAME_WORDS and resembles(short_form, recipe)
+    return short_form if alike else called(recipe, (doc, paper))
 
 
 def in_letters(words: str) -> str:

@@ -50,18 +50,29 @@ def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: b
     if leaf.lines:
         return max(typography.width(line, role) for role, line in leaf.lines) + icon + PAD
     if is_low(leaf):
-        name = typography.width(leaf.name, "name") + NAME_GAP if leaf.name and named else 0.0
+        name = typography.width(leaf.name, "name") + NAME_GAP if shows_name(leaf, named) else 0.0
         line = needed_in_line(leaf, typography)
-        return min((line + name if line + name <= WIDTH else line) + 1, MAX_BOX_WIDTH)
+        return min((line + name if line + name <= WIDTH or leaf.in_formula else line) + 1, MAX_BOX_WIDTH)
     params = 0.0 if not leaf.params or tells_params_below(leaf, narrow) else typography.width(leaf.params, "params") + PAD + 8
     title = typography.width(look.title, "title")
-    with_name = title + 2 * (icon + typography.width(leaf.name, "name") + NAME_GAP) if leaf.name and named else 0.0
-    title = max(title + 2 * max(icon, params), min(with_name, WIDTH))
+    with_name = title + 2 * (icon + typography.width(leaf.name, "name") + NAME_GAP) if shows_name(leaf, named) else 0.0
+    most = title + name_room(leaf, icon, typography) + max(params, PAD) if leaf.in_formula else 0.0  # with the title beside it
+    title = max(title + 2 * max(icon, params), min(with_name, max(WIDTH, most)))
     lines = details_of(leaf, narrow=narrow)
     detail = max((typography.width(line, "detail") for line in lines), default=0.0) + icon + PAD
     rows = [ICON_ROOM + 6 + swatches(row) + typography.width(row.share, "row") + PAD for row in leaf.rows]
     rows += [ICON_ROOM + 6 + swatches(row) + typography.width(row.look.detail, "detail") + PAD for row in leaf.rows]
     return min(max(title, detail, *rows) + 1, MAX_BOX_WIDTH)
+
+
+def shows_name(leaf: Leaf, named: bool) -> bool:
+    """Return whether a block has its name where only some do."""
+    return bool(leaf.name) and (named or leaf.in_formula)
+
+
+def name_room(leaf: Leaf, icon: float, typography: Typography) -> float:
+    """Return the room for the name of a block, from the left border of its box, given that for its icon."""
+    return icon + typography.width(leaf.name, "name") + NAME_GAP
 
 
 def is_low(leaf: Leaf) -> bool:
@@ -192,18 +203,23 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
     """Return the title, the lines below it and the parameters around a height."""
     details = details_of(leaf, narrow=narrow)
     params = "" if details and tells_params_below(leaf, narrow) else leaf.params
-    room = width - 2 * max(icon, typography.width(params, "params") + PAD + 8 if params else 0)
+    beyond = typography.width(params, "params") + PAD + 8 if params else PAD
+    room = width - 2 * max(icon, beyond)
     size = typography.scale
     top = middle - DETAIL_LINE * size * max(len(details) - 1, 0) / 2
     title = typography.fitted(leaf.look.title, "title", room)
-    texts = [Text(x, top - 3 if details else top + 4.5 * size, title, "title", scale=size)]
+    half = typography.width(title, "title") / 2
+    least = x - width / 2 + name_room(leaf, icon, typography) + half  # where the name stands beside it
+    last = x + width / 2 - beyond - half
+    at = least if leaf.in_formula and x < least <= last else x
+    texts = [Text(at, top - 3 if details else top + 4.5 * size, title, "title", scale=size)]
     for number, said in enumerate(fitted_lines(leaf, details, width - icon - PAD, typography)):
         role: Role = "shape" if leaf.model_input else "detail"  # what is left out where shapes are
         offset = max(0.0, typography.width(said, "detail") / 2 - width / 2 + icon)  # in the middle as far as the icon lets it
         texts.append(Text(x + offset, top + 9 + 3.5 * size + DETAIL_LINE * size * number, said, role, scale=size))
     start = x - width / 2 + icon
     beside = top - 4 if details else top + 3.5 * size
-    if leaf.name and start + typography.width(leaf.name, "name") + NAME_GAP <= texts[0].area.left:
+    if leaf.name and start + typography.width(leaf.name, "name") + NAME_GAP <= at - half + 0.01:
         texts.append(Text(start, beside, leaf.name, "name", "start", scale=size))
     if params:
         texts.append(Text(x + width / 2 - PAD, beside, params, "params", "end", size))

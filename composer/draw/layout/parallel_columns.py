@@ -21,6 +21,10 @@ NEAR = 8.0
 """Between wires that do not look like one."""
 LEVEL = 0.1
 """What two heights differ by at most that are one."""
+OVER, OVER_NAME, OVERS = 16.0, 24.0, 8.0
+"""Of a wire over columns between those that it leads from and to; the same where what leaves there is labeled below it; and from
+one such wire to the next.
+"""
 TURN = 23.0
 """Of the wire at the bottom of a U below the block that it leads to: two corners of 8 pixels and an arrowhead of 7."""
 
@@ -119,10 +123,13 @@ class _PageColumns:
         ordered = sorted(incoming, key=lambda end: -end[1][0][1])
         orders = {origin: order for order, origin in enumerate(dict.fromkeys(edge.source.origin for edge, _ in ordered))}
         self.raise_taps(ordered, orders)
+        told: dict[Origin, bool] = {}
         apart = min(TRACK, TRACKS / max(1, len(orders) - 1))
-        for index, (edge, points) in enumerate(ordered):
+        for edge, points in ordered:
             order = orders[edge.source.origin]
-            way, corner = self.way(number, (edge, points), order, apart * (order - (len(orders) - 1) / 2))
+            between = [self.taps[origin][0] > self.taps[edge.source.origin][0] for origin in orders]
+            over = (OVER_NAME if any(between) else OVER) + OVERS * order
+            way, corner = self.way(number, (edge, points), over, apart * (order - (len(orders) - 1) / 2))
             if edge.target != self.turn:
                 self.heights.setdefault((edge.source.origin, corner), []).append(points[0][1])
             if not self.rises_with_another(edge.source.origin, way, corner):
@@ -141,13 +148,11 @@ class _PageColumns:
                     place=edge.place,
                 )
             )
-            if (
-                not index
-                and edge.source.shape
-                and not (edge.trains or edge.source.is_model_input)
-                and not isinstance(edge.source.origin, PassOutput | InnerOutput)
-            ):
-                self.label(edge.source, way[len(self.taps[edge.source.origin][1])][0])
+            passes = isinstance(edge.source.origin, PassOutput | InnerOutput)
+            if not (passes or edge.trains or edge.source.is_model_input or edge.source.origin in told):
+                beside = [said for origin, said in told.items() if self.taps[origin][0] == self.taps[edge.source.origin][0]]
+                gutter = way[len(self.taps[edge.source.origin][1])][0]
+                told[edge.source.origin] = all(beside) and self.label(edge.source, gutter, alone=not beside)
 
     def raise_taps(self, ordered: Sequence[End], orders: Mapping[Origin, int]) -> None:
         """Let a value leave higher where it would run on a wire that comes in at this height from a track further to the left."""
@@ -161,16 +166,19 @@ class _PageColumns:
                 height -= NEAR
             self.taps[origin] = column, (*start[:-1], (x, height))
 
-    def label(self, source: DiagramSource, gutter: float) -> None:
-        """Write above a wire from a column to the first gutter what it carries, in as many words as there is room for."""
+    def label(self, source: DiagramSource, gutter: float, *, alone: bool) -> bool:
+        """Write above a wire from a column to the first gutter what it carries, in as many words as there is room for; of one
+        that is not alone, its name with or without its shape. Return whether it has its name.
+        """
         start = self.taps[source.origin][1][-1]
-        name = spoken(source.called.partition(".")[0] or node_beside(source.path, self.turn)).lower()
-        for said in (f"{name} output · {source.shape}", source.shape):
+        name = f"{spoken(source.called.partition('.')[0] or node_beside(source.path, self.turn)).lower()} output"
+        for said in (f"{name} · {source.shape}", source.shape if alone else name) if source.shape else ():
             if label_above(self.whole, said, source.path, start, gutter, self.typography):
-                return
+                return said != source.shape
+        return False
 
-    def way(self, number: int, end: End, order: int, track: float) -> tuple[list[Point], Point]:
-        """Return the way of a wire into a column, and where it turns into the gutter there."""
+    def way(self, number: int, end: End, over: float, track: float) -> tuple[list[Point], Point]:
+        """Return the way of a wire into a column, so far `over` those between, and where it turns into the gutter there."""
         edge, points = end
         column, start = self.taps[edge.source.origin]
         if edge.target == self.turn and len(start) > 1:  # at the bottom of a U
@@ -178,7 +186,7 @@ class _PageColumns:
         gutter, align_height = self.gutters[number] + track, start[-1][1]
         way: list[Point] = [*start]
         if column + 1 < number:  # over the columns between
-            align_height = min(align_height, min(-between.height for between in self.laid[column + 1 : number]) - 16 - 8 * order)
+            align_height = min(align_height, min(-between.height for between in self.laid[column + 1 : number]) - over)
             rise = self.turned(edge.source.origin, column + 1) or self.gutters[column + 1] + track
             way += [(rise, start[-1][1]), (rise, align_height)]
         return [*way, (gutter, align_height), (gutter, points[0][1]), *points], (gutter, align_height)

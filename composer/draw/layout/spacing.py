@@ -13,6 +13,7 @@ from composer.draw.layout.fragment import Fragment, areas, moved
 from composer.draw.layout.outer_inputs import CLEAR, OuterInput
 from composer.draw.layout.outgoing_edges import Output, outgoing_above, output_at, room, sink_at
 from composer.draw.layout.spine import Spine, Station
+from composer.draw.passes.order import inner_edges
 from composer.draw.scene import RADIUS, Dot
 from composer.draw.style.typography import Role
 
@@ -24,6 +25,8 @@ TAP, ARROW, STUB = 14.0, 15.0, 14.0
 """From a block to a fork above it, so that its dot does not touch the border; from there to the next block, a corner of 8
 pixels and an arrowhead of 7; from one crossing wire to the next, as the names at their ends are 10 pixels high.
 """
+BETWEEN_FLOWS = 2
+"""How many times as far apart two flows stand of which none leads to the other: the upper one would seem to go on."""
 APART = 8.0
 """Between what stands beside two blocks: less than between the blocks, which have a wire between them."""
 UNNAMED = ("", "y", "out", "output")
@@ -286,7 +289,15 @@ class Gap:
             return 0.0
         merge = (isinstance(below.item, Leaf) and below.fragment.pieces.merges) or above.fragment.pieces.merges
         least = LABEL_GAP + self.lifted if label else MERGE_GAP if merge else GAP
-        return max(least, self.offset + ARROW if busy else 0.0, self.offset if has_outer_input else 0.0)
+        least = max(least, self.offset + ARROW if busy else 0.0, self.offset if has_outer_input else 0.0)
+        return BETWEEN_FLOWS * least if self.parts_flows() else least
+
+    def parts_flows(self) -> bool:
+        """Return whether another flow begins above, which reads nothing of this column but inputs of the model."""
+        if self.below.item is None or self.above.item is None or self.above.straight is not None:
+            return False
+        read = [edge.source for edge in (*self.spine.flow.edges_into(self.above.path), *inner_edges(self.above.item))]
+        return not any(self.spine.local(source) and not source.is_model_input for source in read)
 
     def close(self, y: float, least: float, *, has_outer_input: bool) -> float:
         """Return where the station above starts. What stands beside it may reach down into the gap, where nothing stands
