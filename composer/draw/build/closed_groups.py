@@ -173,7 +173,7 @@ def with_one_sentence(flow: Flow, groups: Mapping[str, TypedGroup]) -> Flow:
     """
     told: set[tuple[str, str]] = set()
     again: set[str] = set()
-    for leaf in flow.leaves():
+    for leaf in flow.leaves() if len(groups) > 1 else ():
         node = groups.get(leaf.about.path)
         if not (isinstance(leaf, Leaf) and leaf.closed and leaf.look.facts and node is not None and node.node.part is not None):
             continue

@@ -50,12 +50,12 @@ def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: b
     if leaf.lines:
         return max(typography.width(line, role) for role, line in leaf.lines) + icon + PAD
     if is_low(leaf):
-        name = typography.width(leaf.name, "name") + NAME_GAP if shows_name(leaf, named) else 0.0
+        name = name_room(leaf, 0.0, typography) if leaf.name and (named or leaf.in_formula) else 0.0
         line = needed_in_line(leaf, typography)
         return min((line + name if line + name <= WIDTH or leaf.in_formula else line) + 1, MAX_BOX_WIDTH)
     params = 0.0 if not leaf.params or tells_params_below(leaf, narrow) else typography.width(leaf.params, "params") + PAD + 8
     title = typography.width(look.title, "title")
-    with_name = title + 2 * (icon + typography.width(leaf.name, "name") + NAME_GAP) if shows_name(leaf, named) else 0.0
+    with_name = title + 2 * name_room(leaf, icon, typography) if leaf.name and (named or leaf.in_formula) else 0.0
     most = title + name_room(leaf, icon, typography) + max(params, PAD) if leaf.in_formula else 0.0  # with the title beside it
     title = max(title + 2 * max(icon, params), min(with_name, max(WIDTH, most)))
     lines = details_of(leaf, narrow=narrow)
@@ -63,11 +63,6 @@ def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: b
     rows = [ICON_ROOM + 6 + swatches(row) + typography.width(row.share, "row") + PAD for row in leaf.rows]
     rows += [ICON_ROOM + 6 + swatches(row) + typography.width(row.look.detail, "detail") + PAD for row in leaf.rows]
     return min(max(title, detail, *rows) + 1, MAX_BOX_WIDTH)
-
-
-def shows_name(leaf: Leaf, named: bool) -> bool:
-    """Return whether a block has its name where only some do."""
-    return bool(leaf.name) and (named or leaf.in_formula)
 
 
 def name_room(leaf: Leaf, icon: float, typography: Typography) -> float:
@@ -208,10 +203,12 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
     size = typography.scale
     top = middle - DETAIL_LINE * size * max(len(details) - 1, 0) / 2
     title = typography.fitted(leaf.look.title, "title", room)
-    half = typography.width(title, "title") / 2
-    least = x - width / 2 + name_room(leaf, icon, typography) + half  # where the name stands beside it
-    last = x + width / 2 - beyond - half
-    at = least if leaf.in_formula and x < least <= last else x
+    if leaf.in_formula:
+        half = typography.width(title, "title") / 2
+        least = x - width / 2 + name_room(leaf, icon, typography) + half  # where the name stands beside it
+        at = least if x < least <= x + width / 2 - beyond - half else x
+    else:
+        at = x
     texts = [Text(at, top - 3 if details else top + 4.5 * size, title, "title", scale=size)]
     for number, said in enumerate(fitted_lines(leaf, details, width - icon - PAD, typography)):
         role: Role = "shape" if leaf.model_input else "detail"  # what is left out where shapes are
@@ -219,7 +216,7 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
         texts.append(Text(x + offset, top + 9 + 3.5 * size + DETAIL_LINE * size * number, said, role, scale=size))
     start = x - width / 2 + icon
     beside = top - 4 if details else top + 3.5 * size
-    if leaf.name and start + typography.width(leaf.name, "name") + NAME_GAP <= at - half + 0.01:
+    if leaf.name and start + typography.width(leaf.name, "name") + NAME_GAP <= texts[0].area.left + 0.01:
         texts.append(Text(start, beside, leaf.name, "name", "start", scale=size))
     if params:
         texts.append(Text(x + width / 2 - PAD, beside, params, "params", "end", size))

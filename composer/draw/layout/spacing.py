@@ -290,11 +290,13 @@ class Gap:
         merge = (isinstance(below.item, Leaf) and below.fragment.pieces.merges) or above.fragment.pieces.merges
         least = LABEL_GAP + self.lifted if label else MERGE_GAP if merge else GAP
         least = max(least, self.offset + ARROW if busy else 0.0, self.offset if has_outer_input else 0.0)
-        return BETWEEN_FLOWS * least if self.parts_flows() else least
+        return BETWEEN_FLOWS * least if above.straight is None and self.parts_flows() else least
 
     def parts_flows(self) -> bool:
-        """Return whether another flow begins above, which reads nothing of this column but inputs of the model."""
-        if self.below.item is None or self.above.item is None or self.above.straight is not None:
+        """Return whether another flow begins above, to which nothing comes straight: it reads nothing of this column but inputs
+        of the model.
+        """
+        if self.below.item is None or self.above.item is None:
             return False
         read = [edge.source for edge in (*self.spine.flow.edges_into(self.above.path), *inner_edges(self.above.item))]
         return not any(self.spine.local(source) and not source.is_model_input for source in read)
