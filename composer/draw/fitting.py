@@ -157,7 +157,9 @@ def with_notes_of_inputs(
     """Return a drawing in which it stands behind the names of inputs that they are such, where it was left out and the page is
     hardly larger with it.
     """
-    if found.depth.notes or found.depth.level == "overview":
+    read = [*found.flow.all_edges(), *(edge for sink in found.flow.sinks for edge in sink.edges)]
+    inputs = {edge.source.path for edge in read if edge.source.is_model_input}
+    if found.depth.notes or found.depth.level == "overview" or len(inputs) < 2:  # the first one has a box
         return found
     depth = replace(found.depth, notes=True)
     flow = attempts.diagram(depth)

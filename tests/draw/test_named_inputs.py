@@ -141,9 +141,9 @@ def test_many_inputs_of_a_step_and_those_that_may_be_missing_go_by_their_names(t
 
 
 def test_what_the_column_itself_begins_with_goes_by_its_name_in_a_step() -> None:
-    """A wire would go around all that is between."""
+    """A wire would go around all that is between; that it is an input, its box says."""
     scene = drawn(steps_of("seen").replace(', seen: "float[batch, time, 4]"', ""))
-    assert [one.text.text for one in scene.references if one.source == "seen"] == ["seen (input)"]
+    assert [one.text.text for one in scene.references if one.source == "seen"] == ["seen"]
 
 
 def test_a_wire_over_columns_leads_from_an_input_that_others_begin_with() -> None:

@@ -208,7 +208,7 @@ def test_a_stream_goes_straight_past_what_comes_in_beside_it() -> None:
     """A value of another column comes in at the lower border, and what it goes through stands beside the stream."""
     scene = faultless(SCALED)
     areas = {one.about.path: one.area for one in (*scene.boxes, *scene.merges)}
-    (stream,) = (wire for wire in scene.wires if wire.source == "layers" and wire.target == "layers.scaled")
+    (stream,) = (wire for wire in scene.wires if wire.source == "layers" and wire.from_inside and not wire.passage)
     (beside,) = (wire for wire in scene.wires if wire.target == "layers" and wire.passage == "parts")
     x = stream.points[0][0]
     assert stream.from_inside and beside.points[-1][1] == stream.points[0][1]

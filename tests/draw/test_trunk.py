@@ -46,7 +46,7 @@ def test_what_only_a_loss_reads_is_beside_the_way_to_the_output() -> None:
     recipe = composer.load(TURNED)
     scene = recipe.draw().scene
     trunk = [box(scene, f"turn.{name}") for name in ("wide", "most", "square", "matrix", "turned")]
-    aside = [box(scene, f"turn.{name}") for name in ("product", "off", "rows", "all", "crooked")]
+    aside = [box(scene, f"turn.{name}") for name in ("product", "off", "all", "crooked")]
     for column in (trunk, aside):
         assert len({round(one.x + one.width / 2, 3) for one in column}) == 1
         assert all(above.area.bottom < below.area.top for below, above in pairwise(column))

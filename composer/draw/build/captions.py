@@ -86,7 +86,8 @@ class Captions:
     @lazy
     def names(self) -> frozenset[str]:
         """What outputs of the model and nodes are called."""
-        nodes = (path.rpartition(".")[2] for _, path in self.titles)
+        blocks = (visit for visit in walk(self.program.root, by_place, every_node) if not visit.in_slot)
+        nodes = (plain(one.path).rpartition(".")[2] for one in blocks if isinstance(one.node, TypedBlock))
         return frozenset([*nodes, *(name for name, _ in self.program.root.graph.outputs)])
 
     def called(self, name: str, part: object = None) -> str:
