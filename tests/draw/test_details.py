@@ -285,7 +285,8 @@ def test_a_repeat_of_streams_is_drawn_as_one_pass() -> None:
     """With an input and an output for each; all stages of them are drawn, in the order of the data, on one page."""
     figure = paper("hrnet").draw()
     details = {one.about.path: one for one in figure.scene.details}
-    assert sorted(details, key=lambda path: details[path].y) == ["stage2", "stage3", "stage4"]
+    stages = [path for path in sorted(details, key=lambda path: details[path].y) if "." not in path]
+    assert stages == ["stage2", "stage3", "stage4"]
     assert pages(figure.scene.width, figure.scene.height) < MAX_TELLING_EXCESS
     detail = details["stage3"]
     assert [text.text for text in detail.texts] == ["Stage 3 · × 4 Module", "one of 4"]
@@ -454,10 +455,10 @@ def test_one_pass_of_streams_that_residual_connections_give_is_a_detail(monkeypa
 
 
 def test_a_fourth_detail_needs_free_room() -> None:
-    """Of the lookup of RAFT, for which the page hardly grows, and of four blocks of the Evoformer, but of no others."""
+    """Of RAFT, whose lookup comes early since it stands in four boxes, and of the Evoformer, whose pages hardly grow by it."""
     details = {name: [title for title, *_ in titles(paper(name).draw())] for name in ("raft", "evoformer")}
-    assert "Lookup" in details["raft"]
-    assert len(details["raft"]) == 3
+    assert "Lookup" in details["raft"][:2]
+    assert len(details["raft"]) == 4
     assert len(details["evoformer"]) == 4
 
 

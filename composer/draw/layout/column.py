@@ -129,7 +129,7 @@ def items_of(flow: Flow, options: LayoutOptions) -> Lay:
 def reads_below(head: Flow) -> bool:
     """Return whether a block in a head reads a value from below the fork."""
     held = {*head.by_path, head.owner}
-    return any(e.upward and e.main and e.source.path not in held for e in head.edges)
+    return any(e.upward and e.source.path not in held and not e.source.reference for e in head.edges)
 
 
 def beside_loops(own: Sequence[SideInput], others: Sequence[SideInput]) -> list[SideInput]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import inf
 from operator import itemgetter
 
 from composer.draw.edges import TIMES
@@ -25,8 +26,8 @@ HEIGHT = itemgetter(1)
 """Of a point."""
 LEVEL = 40.0
 """More than a text is high, with a number beside it."""
-FREE = 0.5
-"""Around a number."""
+FREE, EDGE = 0.5, 2.0
+"""Around a number; and along the sides of the page."""
 
 
 def with_places(scene: Scene, typography: Typography) -> Scene:
@@ -39,13 +40,14 @@ def with_places(scene: Scene, typography: Typography) -> Scene:
         references=list(scene.references),
         texts=list(scene.texts),
     )
-    tell_places(pieces, typography)
+    tell_places(pieces, typography, (EDGE, scene.width - EDGE))
     return replace(scene, texts=tuple(pieces.texts))
 
 
-def tell_places(pieces: Pieces, typography: Typography) -> None:
+def tell_places(pieces: Pieces, typography: Typography, page: tuple[float, float] = (-inf, inf)) -> None:
     """Write at arrowheads which value is which of those that a block reads in an order, where they do not come in it: at all of
-    them or, where there is no room, at none; else at one that brings a value several times how often.
+    them or, where there is no room between the sides of the `page`, at none; else at one that brings a value several times how
+    often.
     """
     ordered = {wire.target for wire in pieces.wires if wire.place}
     things: list[Box | MergeCircle] = [*pieces.boxes, *pieces.merges]
@@ -54,11 +56,11 @@ def tell_places(pieces: Pieces, typography: Typography) -> None:
         ends = [wire for wire in pieces.wires if wire.arrow and wire.target == thing.about.path and _meets(wire, thing.area)]
         placed = all(_numbers_of(wire) and not wire.partial for wire in ends)
         if placed and not is_told(ends, around=isinstance(thing, MergeCircle)):
-            pieces.texts += _numbers(ends, pieces, typography)
+            pieces.texts += _numbers(ends, pieces, typography, page)
         else:
             several += [wire for wire in ends if wire.place.endswith(TIMES)]
     for wire in several:
-        pieces.texts += _numbers([wire], _level_with(wire, pieces), typography)
+        pieces.texts += _numbers([wire], _level_with(wire, pieces), typography, page)
 
 
 def _level_with(end: WirePath, pieces: Pieces) -> Pieces:
@@ -121,12 +123,13 @@ def _meets(wire: WirePath, area: Area) -> bool:
     return area.left - ON <= x <= area.right + ON and area.top - ON <= y <= area.bottom + ON
 
 
-def _numbers(ends: Sequence[WirePath], pieces: Pieces, typography: Typography) -> list[Text]:
+def _numbers(ends: Sequence[WirePath], pieces: Pieces, typography: Typography, page: tuple[float, float]) -> list[Text]:
     """Return a number for each of some wires, at its end; none where one has no room."""
     taken, found = [*_taken(pieces)], list[Text]()
     for wire in ends:
         places = ((text, text.area.grown(FREE)) for text in _candidates(wire, typography))
-        text = next((text for text, own in places if not any(own.meets(area) for area in taken)), None)
+        on_page = ((text, own) for text, own in places if page[0] <= own.left and own.right <= page[1])
+        text = next((text for text, own in on_page if not any(own.meets(area) for area in taken)), None)
         if text is None:
             return []
         found.append(text)
