@@ -185,11 +185,12 @@ def nameless(picture: Picture, typed: TypedProgram) -> Iterator[str]:
     has no names at all.
     """
     named = any(box.name for box in picture.boxes)
+    inputs = {one.name for one in typed.untyped.inputs}
     read: dict[str, set[str]] = {}
     for visit in walk(typed.root, every_pass, every_node) if named else ():
         formula = getattr(visit.node.part, "formula", None) if isinstance(visit.node, TypedBlock) else None
         if isinstance(formula, Formula):
-            refs = {ref.node for wire in wires_of(visit.node.node) for ref in wire.refs}
+            refs = {ref.node for wire in wires_of(visit.node.node) for ref in wire.refs} - inputs  # whose boxes say what they are
             read.setdefault(plain(visit.path), set()).update(refs & {*formula.names})
     at: dict[str, list[DrawnBox]] = {}
     for box in picture.boxes:
@@ -200,7 +201,7 @@ def nameless(picture: Picture, typed: TypedProgram) -> Iterator[str]:
         for name in sorted(read.get(plain(box.path), set()) & written if not box.merged else ()):
             part = picture.part_of(box.place.left, box.place.top)
             every = at.get(f"{around}.{name}".removeprefix("."), ())
-            boxes = [one for one in every if picture.part_of(one.place.left, one.place.top) == part]
+            boxes = [one for one in every if one.lines and picture.part_of(one.place.left, one.place.top) == part]
             said = {word for one in boxes for line in (one.name, *one.lines) for word in words(line)}
             if boxes and not {*words(name)} <= said:
                 yield f"{boxes[0].path}: a formula reads it as `{name}`, which it does not say"

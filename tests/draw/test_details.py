@@ -257,7 +257,7 @@ def test_what_a_detail_of_a_repeat_reads_around_it_is_there() -> None:
     read_by = named(detail.inside)
     assert [read_by[f"updates.look{number}"] for number in range(4)] == [{f"level{number}"} for number in range(4)]
     assert read_by["updates.x"] == {"seen"}
-    assert len({box.area.top for box in detail.inside.boxes if title_of_box(box) == "Lookup"}) == 1
+    assert len({box.area.bottom for box in detail.inside.boxes if title_of_box(box) == "Lookup"}) == 1
     assert unread(recipe.program, scene) == []
 
 

@@ -125,7 +125,7 @@ class _PageColumns:
         self.raise_taps(ordered, orders)
         told: dict[Origin, bool] = {}
         apart = min(TRACK, TRACKS / max(1, len(orders) - 1))
-        for edge, points in ordered:
+        for index, (edge, points) in enumerate(ordered):
             order = orders[edge.source.origin]
             between = [self.taps[origin][0] > self.taps[edge.source.origin][0] for origin in orders]
             over = (OVER_NAME if any(between) else OVER) + OVERS * order
@@ -149,7 +149,8 @@ class _PageColumns:
                 )
             )
             passes = isinstance(edge.source.origin, PassOutput | InnerOutput)
-            if not (passes or edge.trains or edge.source.is_model_input or edge.source.origin in told):
+            on_skip = bool(self.turn) and index > 0  # where a gate may stand
+            if not (passes or on_skip or edge.trains or edge.source.is_model_input or edge.source.origin in told):
                 beside = [said for origin, said in told.items() if self.taps[origin][0] == self.taps[edge.source.origin][0]]
                 gutter = way[len(self.taps[edge.source.origin][1])][0]
                 told[edge.source.origin] = all(beside) and self.label(edge.source, gutter, alone=not beside)
