@@ -125,18 +125,21 @@ def resolve_previous_passes(
 def with_state_boxes(
     flow: Flow, path: str, graph: TypedGraph, carried: Mapping[str, str], given: Mapping[str, tuple[DiagramSource, ...]]
 ) -> Flow:
-    """Return the flow of one step in which each state that several blocks read is a box, which they read by wires of this step:
-    to that leads what the step before gave, and at first what is `given`.
+    """Return the flow of one step in which a state that several blocks read is a box, which they read by wires of this step: to
+    that leads what the step before gave, and at first what is `given`. Of several such states none is: their boxes and loops
+    would stand around the blocks that read them.
 
     Before: head(x ~new) new(~head ~new)
     After:  memory(~new) head(x memory) new(~head memory)
     """
     ports = Counter(carried.values())
+    found = []
     for name, port in carried.items():
         if ports[port] == 1 and name not in graph.by_name:
             before = PreviousPass(path, port, immediate=True)
-            flow = _with_state_box(flow, before, f"{path}.{name}", shape(graph.inputs[name]), given.get(name, ()))
-    return flow
+            boxed = _with_state_box(flow, before, f"{path}.{name}", shape(graph.inputs[name]), given.get(name, ()))
+            found += [boxed] if boxed is not flow else []
+    return found[0] if len(found) == 1 else flow
 
 
 def _with_state_box(flow: Flow, before: PreviousPass, path: str, seen: str, given: Sequence[DiagramSource]) -> Flow:
