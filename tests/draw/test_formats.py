@@ -24,8 +24,9 @@ import pytest
 import composer
 from composer.cli import main
 from composer.draw.export.dot import dot
+from composer.draw.export.drawn_signs import with_drawn_signs
 from composer.draw.export.formats import written
-from composer.draw.export.marks import ArcBy, MoveTo
+from composer.draw.export.marks import BLACK, ArcBy, MarkShape, MoveTo, TextLine
 from composer.draw.export.marks import Path as Drawn
 from composer.draw.export.mermaid import mermaid
 from composer.draw.export.outlines import Outline, path, rectangle
@@ -36,7 +37,7 @@ from composer.draw.graphviz_programs import Missing, graphviz, pure
 from composer.draw.layout.graphviz_layout import problem
 from composer.draw.links import LinkGraph
 from composer.draw.scene import Reference, Scene
-from composer.draw.style.typography import Typography
+from composer.draw.style.typography import Font, Typography
 from composer.graph.state_update import SUFFIX
 from composer.printable import printable
 from tests.conformance.generator import generated
@@ -448,3 +449,12 @@ def test_every_piece_of_a_curved_wire_goes_on_where_the_one_before_ends() -> Non
     for wire in wires:
         (outline,) = path(curve(wire.points))
         assert outline.points[-1] == pytest.approx(wire.points[-1], abs=0.5)
+
+
+@pytest.mark.parametrize("text", ["⊗", "a ⊗", "⊗ b", "a ⊗ b ⊗ c"])
+def test_no_line_of_text_is_empty_beside_a_drawn_sign(text: str) -> None:
+    """Behind one without letters, nothing else would be in a PNG."""
+    line = TextLine(10.0, 20.0, text, Font(10), "middle", BLACK, "")
+    found = [*with_drawn_signs(line)]
+    assert [one.text for one in found if isinstance(one, TextLine)] == text.replace("⊗", " ").split()
+    assert sum(isinstance(one, MarkShape) for one in found) == 3 * text.count("⊗")

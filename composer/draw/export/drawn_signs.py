@@ -15,7 +15,9 @@ RADIUS, MIDDLE = 0.36, 0.36
 
 
 def with_drawn_signs(line: TextLine) -> Iterator[TextLine | MarkShape]:
-    """Yield a line of text in pieces, with a shape for each sign that a font may lack."""
+    """Yield a line of text in pieces, with a shape for each sign that a font may lack; none without letters, behind which a
+    renderer would draw nothing more.
+    """
     if OUTER not in line.text:
         yield line
         return
@@ -26,7 +28,8 @@ def with_drawn_signs(line: TextLine) -> Iterator[TextLine | MarkShape]:
 
     x = line.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[line.anchor] * width(line.text)
     first, *others = line.text.split(OUTER)
-    yield replace(line, x=x, text=first.rstrip(), anchor="start")
+    if first.rstrip():
+        yield replace(line, x=x, text=first.rstrip(), anchor="start")
     x += width(first)
     for piece in others:
         middle = x + width(OUTER) / 2, line.y - MIDDLE * size
@@ -34,7 +37,8 @@ def with_drawn_signs(line: TextLine) -> Iterator[TextLine | MarkShape]:
             yield MarkShape(geometry, stroke=Stroke(line.ink, size / 11))
         x += width(OUTER)
         text = piece.lstrip()
-        yield replace(line, x=x + width(piece[: len(piece) - len(text)]), text=text.rstrip(), anchor="start")
+        if text:
+            yield replace(line, x=x + width(piece[: len(piece) - len(text)]), text=text.rstrip(), anchor="start")
         x += width(piece)
 
 
