@@ -11,8 +11,7 @@ from math import prod
 from typing import Any
 
 from blocks.along_axes.axis_formulas import FUNCTIONS, constants_in, evaluated, has_floats, is_whole, names_in, parsed
-from blocks.core import UNIT_BUFFER, AxisFormulaText, AxisSize, Block, BlockError, BlockView, Look, Sizes, torch
-from blocks.core import size as size_text
+from blocks.core import UNIT_BUFFER, AxisFormulaText, AxisSize, Block, BlockError, BlockView, Look, Sizes, size, torch
 from blocks.core.formula import without_ones
 from blocks.primitives.axes import axis_index
 from blocks.primitives.compute import as_printed
@@ -95,7 +94,7 @@ graph:
         return list(sizes["formula_lengths"])
 
     def look(self, view: BlockView) -> Look:
-        over = ", ".join(f"{name} < {size_text(view.sizes[name])}" for name in self.over)
+        over = ", ".join(f"{name} < {size(view.sizes[name])}" for name in self.over)
         told = LONG_FRACTION.sub(lambda found: f"{float(found[0]):.6g}", without_ones(self.value))
         value = (as_printed(told),) if len(told) <= SHOWN else ()
         return Look(self.called(), (*value, f"for {over}"), "pos")

@@ -265,6 +265,16 @@ class Flow:
         """Return it with every item changed."""
         return self.with_items(map(change, self.items))
 
+    def map_leaves(self, change: Callable[[Leaf], Leaf]) -> Flow:
+        """Return it with every box changed, those in frames too."""
+
+        def of_item(item: Item) -> Item:
+            if isinstance(item, Group):
+                return item.map_flows(lambda inner: inner.map_leaves(change))
+            return change(item) if isinstance(item, Leaf) else item
+
+        return self.map_items(of_item)
+
     def map_edges(self, change: Callable[[DiagramEdge], DiagramEdge]) -> Flow:
         """Return it with every edge changed, but for those inside of items."""
         return self.with_edges(map(change, self.edges))

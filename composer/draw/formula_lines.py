@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from composer.draw.diagram import Flow, Group, Item, Leaf
+from composer.draw.diagram import Flow, Leaf
 
 ONE_LINE = 46
 """Signs of what a box of the usual width has below its title."""
@@ -20,12 +20,9 @@ OPERATOR = re.compile(r"(?<= [+−·⊗/]) ")
 def with_formula_lines(flow: Flow) -> Flow:
     """Return a diagram whose long formulas are in two lines each, below the names of their nodes."""
 
-    def of_item(item: Item) -> Item:
-        if isinstance(item, Group):
-            return item.map_flows(lambda inner: inner.map_items(of_item))
+    def of_leaf(item: Leaf) -> Leaf:
         if (
-            not isinstance(item, Leaf)
-            or item.rows
+            item.rows
             or item.closed
             or not (item.look.hue == "merge" or item.look.title == CONSTANT)
             or len(item.look.detail) <= ONE_LINE
@@ -39,7 +36,7 @@ def with_formula_lines(flow: Flow) -> Flow:
         title = item.name or item.look.title
         return replace(item, lines=(("title", title), *(("detail", line) for line in (*lines, *others))))
 
-    return flow.map_items(of_item)
+    return flow.map_leaves(of_leaf)
 
 
 def in_lines(formula: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from composer.draw.build.parameter_counts import SHARED_WITH
 from composer.draw.build.walks import by_place, each_graph_once
-from composer.draw.diagram import Flow, Group, Item, Leaf
+from composer.draw.diagram import Flow, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.paths import of_all_passes, plain
 from composer.draw.series import OF, template
@@ -128,16 +128,14 @@ def told_once(flow: Flow) -> Flow:
     """
     told = {leaf.about.path: leaf.look for leaf in flow.leaves() if isinstance(leaf, Leaf) and leaf.closed}
 
-    def once(item: Item) -> Item:
-        if isinstance(item, Group):
-            return item.map_flows(lambda inner: inner.map_items(once))
-        if not isinstance(item, Leaf) or item.rows or not (item.closed and item.params.startswith(SHARED_WITH)):
+    def once(item: Leaf) -> Leaf:
+        if item.rows or not (item.closed and item.params.startswith(SHARED_WITH)):
             return item
         owner = told.get(of_all_passes(item.params.removeprefix(SHARED_WITH)))
         same = owner is not None and (owner.title, owner.facts) == (item.look.title, item.look.facts)
         return replace(item, look=replace(item.look, facts=())) if same else item
 
-    return flow.map_items(once)
+    return flow.map_leaves(once)
 
 
 def told_evenly(flow: Flow, uses: Mapping[str, str], groups: Mapping[str, TypedGroup]) -> Flow:
@@ -157,14 +155,11 @@ def told_evenly(flow: Flow, uses: Mapping[str, str], groups: Mapping[str, TypedG
             if facts and kinds_in(groups[path]) == kinds_in(groups[other.about.path]):  # else, they are not there
                 shorter[path] = min(facts, shorter.get(path, facts), key=lambda told: sum(map(len, told)))
 
-    def even(item: Item) -> Item:
-        if isinstance(item, Group):
-            return item.map_flows(lambda inner: inner.map_items(even))
-        if not isinstance(item, Leaf) or item.about.path not in shorter:
-            return item
-        return replace(item, look=replace(item.look, facts=shorter[item.about.path]))
+    def even(item: Leaf) -> Leaf:
+        facts = shorter.get(item.about.path)
+        return item if facts is None else replace(item, look=replace(item.look, facts=facts))
 
-    return flow.map_items(even) if shorter else flow
+    return flow.map_leaves(even) if shorter else flow
 
 
 def with_one_sentence(flow: Flow, groups: Mapping[str, TypedGroup]) -> Flow:
@@ -185,14 +180,10 @@ def with_one_sentence(flow: Flow, groups: Mapping[str, TypedGroup]) -> Flow:
             again.add(leaf.about.path)
         told.add((node.node.part.kind, sentence))
 
-    def once(item: Item) -> Item:
-        if isinstance(item, Group):
-            return item.map_flows(lambda inner: inner.map_items(once))
-        if not isinstance(item, Leaf) or item.about.path not in again:
-            return item
-        return replace(item, look=replace(item.look, facts=item.look.facts[1:]))
+    def once(item: Leaf) -> Leaf:
+        return replace(item, look=replace(item.look, facts=item.look.facts[1:])) if item.about.path in again else item
 
-    return flow.map_items(once) if again else flow
+    return flow.map_leaves(once) if again else flow
 
 
 def kinds_in(node: TypedGroup) -> list[str]:

@@ -117,15 +117,11 @@ def with_names_in_formulas(items: Sequence[Item], graph: TypedGraph, place: Node
 def without_partners(flow: Flow) -> Flow:
     """Return what is in a frame that says whose weights it has, where no block says so again."""
 
-    def bare(item: Item) -> Item:
-        if isinstance(item, Group):
-            return item.map_flows(without_partners)
-        if not isinstance(item, Leaf):
-            return item
+    def bare(item: Leaf) -> Leaf:
         facts = tuple(fact for fact in item.look.facts if not PARTNER.fullmatch(fact))
         return replace(item, look=replace(item.look, facts=facts)) if facts != item.look.facts else item
 
-    return flow.map_items(bare)
+    return flow.map_leaves(bare)
 
 
 def with_names_of_partners(flow: Flow) -> Flow:
@@ -135,10 +131,8 @@ def with_names_of_partners(flow: Flow) -> Flow:
     said = {path for leaf in flow.leaves() if isinstance(leaf, Leaf) for path in partners_of(leaf)}
     every = {of_all_passes(path) for path in said}
 
-    def named(item: Item) -> Item:
-        if isinstance(item, Group):
-            return item.map_flows(lambda inner: inner.map_items(named))
-        if not isinstance(item, Leaf) or item.look.sign:
+    def named(item: Leaf) -> Leaf:
+        if item.look.sign:
             return item
         path = of_pass(item.about.path, "")
         if path != item.about.path:
@@ -146,7 +140,7 @@ def with_names_of_partners(flow: Flow) -> Flow:
         name = branch_name(path)
         return replace(item, name=name) if path in every and not item.name and name.lower() != item.look.title.lower() else item
 
-    return flow.map_items(named) if said else flow
+    return flow.map_leaves(named) if said else flow
 
 
 def partners_of(leaf: Leaf) -> Iterator[str]:

@@ -13,10 +13,11 @@ from blocks.primitives.axes import axes_in_words, axis_index
 from composer.draw.about import TIP_SEPARATOR
 from composer.draw.build.descriptions import whole
 from composer.draw.build.levels import Depth
+from composer.draw.build.simpler.everywhere import EveryGraph
 from composer.draw.diagram import Item, Leaf, Sink
 from composer.draw.paths import plain
 from composer.draw.wording import axis_words
-from composer.graph.anatomy import rebuilt, regions, wires_of, with_nodes, with_wires
+from composer.graph.anatomy import wires_of, with_wires
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode
 
@@ -126,27 +127,12 @@ def _only_ref(node: TypedNode) -> Ref | None:
 
 
 @dataclass(slots=True)
-class _Merger:
+class _Merger(EveryGraph):
     """Merges reductions of one kind in a graph and in all that it holds."""
 
-    depth: Depth
     found: dict[str, Merged] = field(default_factory=dict)
-    known: dict[tuple[TypedGraph, str], TypedGraph] = field(default_factory=dict)
-    """Equal passes are one graph, also with fewer nodes."""
 
-    def changed(self, graph: TypedGraph, prefix: str) -> TypedGraph:
-        """Return a graph in which such reductions are one."""
-        key = graph, prefix
-        if key not in self.known:
-            inner = [self.inside(node, f"{prefix}{node.name}.") if regions(node) else node for node in graph.nodes]
-            self.known[key] = self.merged(with_nodes(graph, inner), prefix)
-        return self.known[key]
-
-    def inside(self, node: TypedNode, prefix: str) -> TypedNode:
-        """Return a node with the graphs in it changed."""
-        return rebuilt(node, [self.changed(region.graph, prefix) for region in regions(node)])
-
-    def merged(self, graph: TypedGraph, prefix: str) -> TypedGraph:
+    def own(self, graph: TypedGraph, prefix: str) -> TypedGraph:
         """Return a graph with those among its own nodes as one."""
         if not any(map(_is_reduction, graph.nodes)):
             return graph

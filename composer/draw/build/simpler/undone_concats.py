@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from composer.draw.build.levels import Depth
+from composer.draw.build.simpler.everywhere import EveryGraph
 from composer.draw.paths import plain
-from composer.graph.anatomy import rebuilt, regions, wires_of, with_nodes, with_wires
+from composer.graph.anatomy import rebuilt, regions, wires_of, with_wires
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType, each_of
@@ -68,27 +69,12 @@ class _Pair:
 
 
 @dataclass(slots=True)
-class _Finder:
+class _Finder(EveryGraph):
     """Looks for such pairs in a graph and in all that it holds."""
 
-    depth: Depth
     left_out: dict[str, LeftOut] = field(default_factory=dict)
-    known: dict[tuple[TypedGraph, str], TypedGraph] = field(default_factory=dict)
-    """Equal passes are one graph, also in what is left."""
 
-    def changed(self, graph: TypedGraph, prefix: str) -> TypedGraph:
-        """Return a graph without what its splits undo."""
-        key = graph, prefix
-        if key not in self.known:
-            inner = [self.inside(node, f"{prefix}{node.name}.") for node in graph.nodes]
-            self.known[key] = self.through(with_nodes(graph, inner), prefix)
-        return self.known[key]
-
-    def inside(self, node: TypedNode, prefix: str) -> TypedNode:
-        """Return a node with the graphs in it changed."""
-        return rebuilt(node, [self.changed(region.graph, prefix) for region in regions(node)])
-
-    def through(self, graph: TypedGraph, prefix: str) -> TypedGraph:
+    def own(self, graph: TypedGraph, prefix: str) -> TypedGraph:
         """Return a graph with the pairs among its own nodes undone."""
         for name in [node.name for node in graph.nodes]:
             split = graph.by_name[name]  # which may read another one by now

@@ -149,15 +149,10 @@ def _candidates(wire: WirePath, typography: Typography) -> Iterator[Text]:
 
 
 def _taken(pieces: Pieces) -> Iterator[Area]:
-    """Yield what is drawn and must not lie under a number: arrowheads, and what frames say, too."""
+    """Yield what is drawn and must not lie under a number: arrowheads and maps of layers, too."""
     yield from in_the_way(pieces)
     yield from (_head(wire.points[-1], _comes_from(wire)) for wire in pieces.wires if wire.arrow)
-    for frame in pieces.frames:
-        yield from (text.area for text in frame.texts)
-        if frame.pill is not None:
-            yield frame.pill.area
-        if frame.strip is not None:
-            yield frame.strip.area
+    yield from (frame.strip.area for frame in pieces.frames if frame.strip is not None)
 
 
 def _head(tip: Point, side: tuple[int, int]) -> Area:

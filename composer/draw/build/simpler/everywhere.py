@@ -1,0 +1,35 @@
+"""A change of a graph and of all graphs that it holds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+from composer.draw.build.levels import Depth
+from composer.graph.anatomy import rebuilt, regions, with_nodes
+from composer.graph.typed import TypedGraph, TypedNode
+
+
+@dataclass(slots=True)
+class EveryGraph(ABC):
+    """Changes a graph and all that it holds, what is inside first."""
+
+    depth: Depth
+    known: dict[tuple[TypedGraph, str], TypedGraph] = field(default_factory=dict, kw_only=True)
+    """Equal passes are one graph, also where it is changed."""
+
+    def changed(self, graph: TypedGraph, prefix: str) -> TypedGraph:
+        """Return a graph whose nodes have paths with a prefix, with all changes in it."""
+        key = graph, prefix
+        if key not in self.known:
+            inner = [self.inside(node, f"{prefix}{node.name}.") if regions(node) else node for node in graph.nodes]
+            self.known[key] = self.own(with_nodes(graph, inner), prefix)
+        return self.known[key]
+
+    def inside(self, node: TypedNode, prefix: str) -> TypedNode:
+        """Return a node with the graphs in it changed."""
+        return rebuilt(node, [self.changed(region.graph, prefix) for region in regions(node)])
+
+    @abstractmethod
+    def own(self, graph: TypedGraph, prefix: str) -> TypedGraph:
+        """Return a graph with the changes among its own nodes."""
