@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import assert_never
 
 from blocks.core import LoopIcon, Steps, size
-from composer.draw.brief import widths_in_turn
+from composer.draw.brief.box import widths_in_turn
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_operations, add_pieces, is_identity, operands_of
 from composer.draw.build.captions import Captions, NodePlace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from composer.draw.brief import is_parameter
+from composer.draw.brief.block import is_parameter
 from composer.draw.diagram import Leaf, Row
 from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
 from composer.draw.scene import Box

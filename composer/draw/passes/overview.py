@@ -11,24 +11,11 @@ from blocks.core import Look
 from blocks.core.look import Hue
 from composer.cost.units import short
 from composer.draw.about import About
-from composer.draw.brief import (
-    MAX_LETTERS,
-    MORE,
-    TIMES,
-    beside_sentence,
-    by_first_pass,
-    by_words,
-    computes,
-    cut,
-    ever_shorter,
-    in_chain,
-    in_few_lines,
-    in_letters,
-    in_one_line,
-    is_activation,
-    nested,
-    with_series,
-)
+from composer.draw.brief.block import is_activation
+from composer.draw.brief.box import MAX_LETTERS, computes, ever_shorter, in_chain, in_letters, nested
+from composer.draw.brief.passes import by_first_pass, by_words, with_series
+from composer.draw.brief.sentence import beside_sentence
+from composer.draw.brief.words import MORE, TIMES, cut, in_few_lines, in_one_line
 from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.values import seen_in_all

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from composer.draw.brief import is_parameter
+from composer.draw.brief.block import is_parameter
 from composer.draw.diagram import Flow, Group, Item, Leaf, is_state, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin, grouped, joined_inputs, joined_places
 from composer.draw.paths import above, lies_in
