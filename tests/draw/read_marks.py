@@ -39,6 +39,7 @@ from tests.draw.read_back import (
     plain,
     split_rows,
 )
+from tests.draw.read_idioms import blocks_with_others, misnamed_idioms, shown_by
 from tests.draw.read_passes import held
 from tests.draw.read_reductions import misreduced
 
@@ -86,6 +87,7 @@ def unmarked(svg: str, picture: Picture, model: Model, typed: TypedProgram) -> I
     yield from in_other_passes(picture, model)
     yield from misdrawn(svg, picture, typed)
     yield from misreduced(picture, typed)
+    yield from misnamed_idioms(picture, typed)
 
 
 # -- wires
@@ -457,9 +459,10 @@ def misdrawn(svg: str, picture: Picture, typed: TypedProgram) -> Iterator[str]:
         own = [mask for node in blocks.get(plain(path), ()) for mask in masks_of(node)]
         if own and seen not in own:
             yield f"{path}: the picture of the mask is not so: {seen}"
+    idioms = {path for path, _, _ in blocks_with_others(typed, shown_by(picture))}
     for box in picture.boxes:
         formulas = [one for node in blocks.get(plain(box.path), ()) if (one := getattr(node.part, "formula", None))]
-        if formulas and not box.merged:
+        if formulas and not box.merged and plain(box.path) not in idioms:  # what an idiom says is computed elsewhere
             yield from incomplete(box, [one for one in formulas if isinstance(one, Formula)])
             yield from not_straight(box, [one for one in formulas if isinstance(one, Formula)])
         holder = plain(box.path).rpartition(".")[0]

@@ -57,6 +57,7 @@ from composer.draw.build.pass_references import (
     with_state_boxes,
     without_parameters,
 )
+from composer.draw.build.simpler.idioms import with_idioms
 from composer.draw.build.simpler.reductions import Merged, WithinLoss, reduced, tell_merged, tell_reductions
 from composer.draw.build.simpler.undone_concats import LeftOut, without_undone_concats
 from composer.draw.build.single_passes import all_differ, drawn_apart, in_one_box
@@ -119,10 +120,11 @@ class DiagramBuilder:
         self.within: Mapping[str, WithinLoss] = {}
         """What is drawn in the boxes of losses, by the paths of these."""
         self.merged: Mapping[str, Merged] = {}
-        """Which nodes boxes of reductions stand for beside their own, by their paths."""
+        """Which nodes boxes of reductions and idioms stand for beside their own, by their paths."""
         if depth.level != "full":
-            fewer = reduced(self.root, depth)
-            self.root, self.within, self.merged = fewer.graph, fewer.within, fewer.merged
+            told = with_idioms(self.root, depth)
+            fewer = reduced(told.graph, depth)
+            self.root, self.within, self.merged = fewer.graph, fewer.within, {**told.merged, **fewer.merged}
         self.counts = self.captions.counts
         self.routed: set[str] = set()
         """Paths of mixtures of experts."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from blocks.core import Activation, Formula, spoken
 from composer.draw.build.captions import PARTNER, NodePlace
 from composer.draw.build.parameter_counts import SHARED_WITH
+from composer.draw.build.simpler.named_blocks import NamedBlock
 from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.paths import lies_in, of_all_passes, of_pass
 from composer.draw.series import without_repeat
@@ -151,13 +152,21 @@ def partners_of(leaf: Leaf) -> Iterator[str]:
 
 
 def read_by_name(graph: TypedGraph) -> set[str]:
-    """Return the nodes of a graph that its formulas read by their names."""
+    """Return the nodes of a graph that formulas read by their names, those that a box has in place of nodes among them."""
     found = set()
     for node in graph.nodes:
-        if isinstance(node, TypedBlock) and isinstance(formula := getattr(node.part, "formula", None), Formula):
+        if isinstance(node, TypedBlock):
             refs = (ref for wire in node.node.wires for ref in wire.refs)
-            found |= {ref.node for ref in refs if ref.node in formula.names}
+            found |= {ref.node for ref in refs if ref.node in names_in(node)}
     return found
+
+
+def names_in(node: TypedBlock) -> tuple[str, ...]:
+    """Return what the formula in a box calls the values that it reads; nothing where there is none."""
+    if isinstance(node.part, NamedBlock):
+        return node.part.names
+    formula = getattr(node.part, "formula", None)
+    return formula.names if isinstance(formula, Formula) else ()
 
 
 def shown_name(node: TypedBlock | TypedGroup, place: NodePlace, title: str, merged: str = "") -> str:

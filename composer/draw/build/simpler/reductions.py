@@ -149,7 +149,7 @@ class _Merger(EveryGraph):
                 said = [before.description or f"{first.name} is {whole(first)}", f"{last.name} is {whole(last)}"]
                 self.found[paths[1]] = Merged((*before.names, first.name, *own.names), "; ".join(said))
                 nodes = [_as_one(first, last) if node is last else node for node in graph.nodes if node is not first]
-                graph = _of(graph, nodes)
+                graph = graph_of(graph, nodes)
         return graph
 
 
@@ -244,10 +244,10 @@ def _without(chain: Chain, loss: TypedNode, graph: TypedGraph) -> TypedGraph:
         return replace(wire, refs=(ref,))
 
     gone = {node.name for node in chain}
-    return _of(graph, [with_wires(node, led) if node is loss else node for node in graph.nodes if node.name not in gone])
+    return graph_of(graph, [with_wires(node, led) if node is loss else node for node in graph.nodes if node.name not in gone])
 
 
-def _of(graph: TypedGraph, nodes: Sequence[TypedNode]) -> TypedGraph:
+def graph_of(graph: TypedGraph, nodes: Sequence[TypedNode]) -> TypedGraph:
     """Return a graph with some of its nodes, or others of the same names."""
     inner = replace(graph.graph, nodes=tuple(node.node for node in nodes))
     return replace(graph, graph=inner, nodes=tuple(nodes), by_name={node.name: node for node in nodes})
