@@ -40,6 +40,7 @@ from tests.draw.read_back import (
     split_rows,
 )
 from tests.draw.read_idioms import blocks_with_others, misnamed_idioms, shown_by
+from tests.draw.read_letters import mislettered
 from tests.draw.read_passes import held
 from tests.draw.read_reductions import misreduced
 
@@ -464,6 +465,7 @@ def misdrawn(svg: str, picture: Picture, typed: TypedProgram) -> Iterator[str]:
         formulas = [one for node in blocks.get(plain(box.path), ()) if (one := getattr(node.part, "formula", None))]
         if formulas and not box.merged and plain(box.path) not in idioms:  # what an idiom says is computed elsewhere
             yield from incomplete(box, [one for one in formulas if isinstance(one, Formula)])
+            yield from mislettered(box, blocks[plain(box.path)]) if plain(box.path) == box.path else ()
             yield from not_straight(box, [one for one in formulas if isinstance(one, Formula)])
         holder = plain(box.path).rpartition(".")[0]
         below = [node for path, own in blocks.items() if f"{path}.".startswith(f"{plain(box.path)}.") for node in own]
