@@ -26,6 +26,7 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.graph.types import TensorType, each_of
 from composer.graph.visit import every_node, every_pass, walk
 from tests.draw.read_idioms import ENDS, HIDDEN_KINDS
+from tests.draw.read_squeezes import is_squeeze
 
 Inner: TypeAlias = TypedGroup | TypedRepeat | TypedScan
 """A node with others in it."""
@@ -206,6 +207,8 @@ class Readers:
     def block(self, node: TypedBlock, values: Mapping[str, Mapping[str, Made]], path: str) -> Mapping[str, Made]:
         made = {one for wire in node.node.wires for one in self.wire(wire, values)}
         if self.quiet and isinstance(node.part, Dropout | Identity) and path not in self.closed:
+            return {"": frozenset(made)}
+        if self.shown is not None and path not in self.shown and is_squeeze(node):
             return {"": frozenset(made)}
         if self.shown is not None and isinstance(node.part, Concat):
             self.ends[path] = node

@@ -43,6 +43,7 @@ from tests.draw.read_idioms import blocks_with_others, misnamed_idioms, shown_by
 from tests.draw.read_letters import mislettered
 from tests.draw.read_passes import held
 from tests.draw.read_reductions import misreduced
+from tests.draw.read_squeezes import squeezed
 
 WINDOWS = re.compile(r"\bwindow (\d+(?:, \d+)*)")
 """How far masks reach."""
@@ -195,6 +196,7 @@ def nameless(picture: Picture, typed: TypedProgram) -> Iterator[str]:
         if isinstance(formula, Formula):
             refs = {ref.node for wire in wires_of(visit.node.node) for ref in wire.refs} - inputs  # whose boxes say what they are
             read.setdefault(plain(visit.path), set()).update(refs & {*formula.names})
+    makers = squeezed(typed)
     at: dict[str, list[DrawnBox]] = {}
     for box in picture.boxes:
         at.setdefault(box.path, []).append(box)
@@ -203,7 +205,8 @@ def nameless(picture: Picture, typed: TypedProgram) -> Iterator[str]:
         around, _, _ = box.path.rpartition(".")
         for name in sorted(read.get(plain(box.path), set()) & written if not box.merged else ()):
             part = picture.part_of(box.place.left, box.place.top)
-            every = at.get(f"{around}.{name}".removeprefix("."), ())
+            path = f"{around}.{name}".removeprefix(".")
+            every = at.get(path, at.get(makers.get(path, ""), ()))
             boxes = [one for one in every if one.lines and picture.part_of(one.place.left, one.place.top) == part]
             said = {word for one in boxes for line in (one.name, *one.lines) for word in words(line)}
             if boxes and not {*words(name)} <= said:

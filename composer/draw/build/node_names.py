@@ -12,6 +12,7 @@ from composer.draw.build.parameter_counts import SHARED_WITH
 from composer.draw.build.simpler.named_blocks import NamedBlock
 from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.paths import lies_in, of_all_passes, of_pass
+from composer.draw.paths import plain as of_no_pass
 from composer.draw.series import without_repeat
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup
 
@@ -104,11 +105,17 @@ def own_name(node: TypedGroup, place: NodePlace) -> str:
     return "" if usual else name
 
 
-def with_names_in_formulas(items: Sequence[Item], graph: TypedGraph, place: NodePlace) -> Iterator[Item]:
-    """Yield boxes and frames, those of a graph with their names where a formula in it reads them by these."""
+def with_names_in_formulas(
+    items: Sequence[Item], graph: TypedGraph, place: NodePlace, called: Mapping[str, str]
+) -> Iterator[Item]:
+    """Yield boxes and frames, those of a graph with their names where a formula in it reads them by these, or as what they are
+    `called` by others.
+    """
     read = {f"{place.path}.{name}".removeprefix("."): name for name in read_by_name(graph)}
     for item in items:
         name = read.get(item.about.path, "")
+        if (other := called.get(of_no_pass(item.about.path), "")) and isinstance(item, Leaf):
+            name, item = other, replace(item, name="")
         plain = isinstance(item, Leaf) and item.name in ("", name) and not item.look.sign and name
         if plain and isinstance(item, Leaf) and item.look.title.lower() != name.lower():
             item = replace(item, name=name, in_formula=True)

@@ -9,7 +9,7 @@ from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, ReadV
 from blocks.primitives.einsum import operands
 from composer.draw.build.descriptions import whole
 from composer.draw.build.levels import Depth
-from composer.draw.build.simpler.everywhere import EveryGraph
+from composer.draw.build.simpler.everywhere import EveryGraph, graph_of
 from composer.draw.build.simpler.named_blocks import CosineSimilarity, DividedBySum, NamedBlock, NearestRow, WrittenSoftmax
 from composer.draw.build.simpler.polynomials import (
     CASTS,
@@ -24,7 +24,7 @@ from composer.draw.build.simpler.polynomials import (
     taken,
     with_summed,
 )
-from composer.draw.build.simpler.reductions import Merged, axes_of, graph_of
+from composer.draw.build.simpler.reductions import Merged, axes_of
 from composer.draw.paths import plain
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph
