@@ -130,6 +130,7 @@ class DiagramBuilder:
             fewer = reduced(told.graph, depth)
             short = without_squeezes(fewer.graph, depth, {**told.merged, **fewer.merged})
             self.root, self.within, self.merged, self.called = short.graph, fewer.within, short.merged, short.names
+        self.captions.simplified = self.root is not self.program.root
         self.counts = self.captions.counts
         self.routed: set[str] = set()
         """Paths of mixtures of experts."""
