@@ -161,7 +161,7 @@ class BlockView:
     axes: tuple[str, ...] = ()
     """What the axes of the first value are called that it reads, an empty word for each of which that is not certain."""
     gives: tuple[str, ...] = ()
-    """How long the axes of what it gives are, as drawings tell it, for a block that matches the axes of values."""
+    """How long the axes of what it gives are, as drawings tell it, for a block some of whose values lack some of them."""
 
 
 @dataclass(frozen=True, slots=True)

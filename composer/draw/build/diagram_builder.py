@@ -235,7 +235,7 @@ class DiagramBuilder:
                     continue
             place = around.inner(node.name)
             values[node.name] = self.node(node, values, place, out)
-            if name := self.called.get(plain(place.path), ""):
+            if self.called and (name := self.called.get(plain(place.path), "")):
                 values[node.name] = called_by(values[node.name], around.inner(name).path)
             if (gone := self.undone.get(place.path)) is not None:
                 values[node.name] = replace(values[node.name], names=gone.names)

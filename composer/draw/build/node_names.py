@@ -114,7 +114,7 @@ def with_names_in_formulas(
     read = {f"{place.path}.{name}".removeprefix("."): name for name in read_by_name(graph)}
     for item in items:
         name = read.get(item.about.path, "")
-        if (other := called.get(of_no_pass(item.about.path), "")) and isinstance(item, Leaf):
+        if called and (other := called.get(of_no_pass(item.about.path), "")) and isinstance(item, Leaf):
             name, item = other, replace(item, name="")
         plain = isinstance(item, Leaf) and item.name in ("", name) and not item.look.sign and name
         if plain and isinstance(item, Leaf) and item.look.title.lower() != name.lower():
@@ -162,9 +162,8 @@ def read_by_name(graph: TypedGraph) -> set[str]:
     """Return the nodes of a graph that formulas read by their names, those that a box has in place of nodes among them."""
     found = set()
     for node in graph.nodes:
-        if isinstance(node, TypedBlock):
-            refs = (ref for wire in node.node.wires for ref in wire.refs)
-            found |= {ref.node for ref in refs if ref.node in names_in(node)}
+        if isinstance(node, TypedBlock) and (names := names_in(node)):
+            found |= {ref.node for wire in node.node.wires for ref in wire.refs if ref.node in names}
     return found
 
 

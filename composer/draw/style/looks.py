@@ -65,7 +65,7 @@ def _block_view(block: TypedBlock, filled: Mapping[str, Look | None], head: str 
         slots=filled,
         head=head,
         axes=axis_words(block.first_input),
-        gives=_lengths(block) if block.expansions else (),
+        gives=_lengths(block) if [way for way in block.expansions if None in way] else (),
     )
 
 

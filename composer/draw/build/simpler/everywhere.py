@@ -25,7 +25,8 @@ class EveryGraph(ABC):
         key = graph, prefix
         if key not in self.known:
             inner = [self.inside(node, f"{prefix}{node.name}.") if regions(node) else node for node in graph.nodes]
-            self.known[key] = self.own(with_nodes(graph, inner), prefix)
+            same = inner == [*graph.nodes]  # each of which is equal to itself alone
+            self.known[key] = self.own(graph if same else with_nodes(graph, inner), prefix)
         return self.known[key]
 
     def inside(self, node: TypedNode, prefix: str) -> TypedNode:

@@ -6,17 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, ReadValue
-from blocks.primitives.einsum import operands
 from composer.draw.build.descriptions import whole
 from composer.draw.build.levels import Depth
 from composer.draw.build.simpler.everywhere import EveryGraph, graph_of
 from composer.draw.build.simpler.named_blocks import CosineSimilarity, DividedBySum, NamedBlock, NearestRow, WrittenSoftmax
 from composer.draw.build.simpler.polynomials import (
-    CASTS,
-    Expander,
+    CONTRACTIONS,
+    FORMULAS,
+    SUMS,
+    Expansion,
     Factor,
-    Labels,
     Polynomial,
+    contraction,
     formula_of,
     label_counts,
     labels_read,
@@ -30,8 +31,10 @@ from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph
 from composer.graph.types import TensorType
 
-ENDS = frozenset({"argmax", "einsum", "compute"})
-"""Kinds of blocks that an idiom may end with."""
+LARGEST, MAXIMA, UNITS = (frozenset({kind}) for kind in ("argmax", "max", "l2norm"))
+"""Kinds of blocks that give the index of the largest value along an axis, that value, and vectors of unit length."""
+ENDS = LARGEST | CONTRACTIONS | FORMULAS
+"""Those that an idiom may end with."""
 EXACT = 1e-9
 """How far numbers of one formula may be from each other that are the same."""
 
@@ -89,14 +92,9 @@ class _Finder(EveryGraph):
 
 def idiom_at(node: TypedBlock, graph: TypedGraph) -> Idiom | None:
     """Return the idiom that ends with a node of a graph."""
-    match node.part.kind:
-        case "argmax":
-            return nearest_row(node, graph)
-        case "einsum":
-            return cosine_similarity(node, graph)
-        case "compute":
-            return divided_by_sum(node, graph)
-    return None
+    if node.part.kind in LARGEST:
+        return nearest_row(node, graph)
+    return cosine_similarity(node, graph) if node.part.kind in CONTRACTIONS else divided_by_sum(node, graph)
 
 
 def _with(idiom: Idiom, node: TypedBlock, graph: TypedGraph) -> TypedGraph:
@@ -121,14 +119,14 @@ def nearest_row(node: TypedBlock, graph: TypedGraph) -> Idiom | None:
     """Return the idiom of an index of the largest `-|z - c|²` along one axis of c, whichever way that is written: what does not
     depend on this axis may be left out, and all may be multiplied by a number.
     """
-    expander = Expander(graph, node)
+    expansion = Expansion(graph, node)
     (ref,) = refs_of(node)
     given = node.first_input
-    if ref.node not in expander.private or not isinstance(given, TensorType):
+    if ref.node not in expansion.private or not isinstance(given, TensorType):
         return None
-    labels = expander.labels(len(given.axes))
+    labels = expansion.labels(len(given.axes))
     along = labels[node.sizes["dim"]]
-    sign, scores = of_monotone(expander, ref, labels)
+    sign, scores = expansion.ordered(ref, labels)
     found = _nearest(scores, along, sign) if scores else None
     if found is None or scores is None:
         return None
@@ -137,26 +135,7 @@ def nearest_row(node: TypedBlock, graph: TypedGraph) -> Idiom | None:
         return None  # a value that changes no index would still seem to be read
     names = (_name(vector), _name(table))
     part = NearestRow(names=names, column=own[-1] == along)
-    return Idiom(part, (vector, table), expander.private) if len({*names}) == 2 else None
-
-
-def of_monotone(expander: Expander, ref: Ref, labels: Labels) -> tuple[float, Polynomial | None]:
-    """Return a value of which another has the same order along each axis, which may be its root, and 1; or -1 for the opposite
-    order.
-    """
-    node = expander.graph.by_name[ref.node]
-    if not isinstance(node, TypedBlock) or node.part.kind != "compute":
-        return 1.0, expander.value(ref, labels)
-    sign, tree = 1.0, formula_of(node).tree
-    while isinstance(tree, AppliedFunction) and tree.function in ("negative", "sqrt", *CASTS):
-        sign *= -1.0 if tree.function == "negative" else 1.0
-        tree = tree.arguments[0]
-    if isinstance(tree, ReadValue):
-        inner = refs_of(node)[tree.index]
-        if inner.node in expander.private:
-            below, found = of_monotone(expander, inner, labels_read(node, tree.index, labels))
-            return sign * below, found
-    return sign, expander.tree(tree, node, labels)
+    return Idiom(part, (vector, table), expansion.private) if len({*names}) == 2 else None
 
 
 def _nearest(scores: Polynomial, along: int, sign: float) -> tuple[Factor, Factor] | None:
@@ -185,7 +164,7 @@ def _nearest(scores: Polynomial, along: int, sign: float) -> tuple[Factor, Facto
 
 def cosine_similarity(node: TypedBlock, graph: TypedGraph) -> Idiom | None:
     """Return the idiom of inner products of vectors that are of unit length."""
-    terms, out = operands(node.part.pattern)  # type: ignore[attr-defined]  # of an einsum
+    terms, out = contraction(node)
     over = {name for term in terms for name in term} - {*out}
     if len(terms) != 2 or len(over) != 1 or not all(over <= {*term} for term in terms):
         return None
@@ -193,7 +172,7 @@ def cosine_similarity(node: TypedBlock, graph: TypedGraph) -> Idiom | None:
     units = [graph.by_name.get(ref.node) for ref in refs_of(node)]
     reads: list[Ref] = []
     for unit, term in zip(units, terms, strict=True):
-        if not isinstance(unit, TypedBlock) or unit.part.kind != "l2norm" or unit.sizes["dim"] != term.index(name) - len(term):
+        if not isinstance(unit, TypedBlock) or unit.part.kind not in UNITS or unit.sizes["dim"] != term.index(name) - len(term):
             return None
         reads += refs_of(unit)
     hidden = frozenset(unit.name for unit in units if unit is not None)
@@ -221,7 +200,7 @@ def divided_by_sum(node: TypedBlock, graph: TypedGraph) -> Idiom | None:
         case _:
             return None
     value, sum_ = refs_of(node)[index], None if total is None else graph.by_name.get(refs_of(node)[total].node)
-    if total is None or not isinstance(sum_, TypedBlock) or sum_.part.kind != "sum" or refs_of(sum_) != [value]:
+    if total is None or not isinstance(sum_, TypedBlock) or sum_.part.kind not in SUMS or refs_of(sum_) != [value]:
         return None
     if not _along(node, index, total, sum_) or not _only_read_by([sum_.name], [node.name], graph):
         return None
@@ -251,7 +230,7 @@ def _exponential(value: Ref, sum_: TypedBlock, graph: TypedGraph) -> tuple[Ref |
     compute it; nothing for another value.
     """
     node = graph.by_name.get(value.node)
-    if not isinstance(node, TypedBlock) or node.part.kind != "compute":
+    if not isinstance(node, TypedBlock) or node.part.kind not in FORMULAS:
         return None, set()
     refs = refs_of(node)
     match formula_of(node).tree:
@@ -262,7 +241,7 @@ def _exponential(value: Ref, sum_: TypedBlock, graph: TypedGraph) -> tuple[Ref |
         ):
             index, other = one.index, two.index
             most = graph.by_name.get(refs[other].node)
-            if isinstance(most, TypedBlock) and most.part.kind == "max" and refs_of(most) == [refs[index]]:
+            if isinstance(most, TypedBlock) and most.part.kind in MAXIMA and refs_of(most) == [refs[index]]:
                 same = {*taken(most)} == {*taken(sum_)} and _along(node, index, other, most)
                 return (refs[index], {node.name, most.name}) if same else (None, set())
     return None, set()

@@ -10,12 +10,13 @@ from typing import TypeAlias
 
 from blocks.core import Formula
 from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, ReadValue
-from blocks.primitives.einsum import operands
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode
 from composer.graph.types import TensorType
 
+FORMULAS, SCALES, SUMS, CONTRACTIONS = (frozenset({kind}) for kind in ("compute", "scale", "sum", "einsum"))
+"""Kinds of blocks that compute a formula, multiply by a number, add along axes, and multiply and add along axes."""
 MAX_TERMS = 16
 """Products of a sum that is still looked at."""
 CASTS = frozenset({"float32", "float", "stop_gradient"})
@@ -31,7 +32,7 @@ Polynomial: TypeAlias = Mapping[Product, float]
 
 
 @dataclass(slots=True)
-class Expander:
+class Expansion:
     """Expands what nodes of a graph give, as far as nothing else reads what is computed on the way."""
 
     graph: TypedGraph
@@ -59,16 +60,16 @@ class Expander:
     def of_block(self, node: TypedBlock, labels: Labels) -> Polynomial | None:
         """Return what a block gives, whose axes have labels."""
         refs = refs_of(node)
-        if node.part.kind == "compute":
+        if node.part.kind in FORMULAS:
             return self.tree(formula_of(node).tree, node, labels)
-        if node.part.kind == "scale":
+        if node.part.kind in SCALES:
             (ref,) = refs
             return scaled(self.value(ref, labels), float(node.part.by))  # type: ignore[attr-defined]  # of a scale
-        if node.part.kind == "sum":
+        if node.part.kind in SUMS:
             (ref,) = refs
             new = self.labels(len(taken(node)))
             return summed(self.value(ref, with_summed(node, labels, new)), new)
-        terms, out = operands(node.part.pattern)  # type: ignore[attr-defined]  # of an einsum
+        terms, out = contraction(node)
         every = [name for term in terms for name in term]
         named = {**dict(zip(every, self.labels(len(every)), strict=True)), **dict(zip(out, labels, strict=True))}
         values = [self.value(ref, tuple(named[name] for name in term)) for ref, term in zip(refs, terms, strict=True)]
@@ -101,6 +102,20 @@ class Expander:
                 return multiplied(first, self.other_sums(first))
         return None
 
+    def ordered(self, ref: Ref, labels: Labels) -> tuple[float, Polynomial | None]:
+        """Return a value that grows where another one does, which may be its root, and 1; or where that shrinks, and -1."""
+        node = self.graph.by_name[ref.node]
+        if not isinstance(node, TypedBlock) or node.part.kind not in FORMULAS:
+            return 1.0, self.value(ref, labels)
+        sign, tree = 1.0, formula_of(node).tree
+        while isinstance(tree, AppliedFunction) and tree.function in ("negative", "sqrt", *CASTS):
+            sign *= -1.0 if tree.function == "negative" else 1.0
+            tree = tree.arguments[0]
+        if isinstance(tree, ReadValue) and refs_of(node)[tree.index].node in self.private:
+            below, found = self.ordered(refs_of(node)[tree.index], labels_read(node, tree.index, labels))
+            return sign * below, found
+        return sign, self.tree(tree, node, labels)
+
     def other_sums(self, one: Polynomial | None) -> Polynomial | None:
         """Return the same with other labels of what is summed, so that it can be multiplied by what has the first ones."""
         if one is None:
@@ -110,6 +125,12 @@ class Expander:
             tuple((ref, tuple(new.get(label, label) for label in labels)) for ref, labels in product): times
             for product, times in one.items()
         }
+
+
+def contraction(node: TypedBlock) -> tuple[list[str], str]:
+    """Return a letter for each axis of each value that a contraction reads, and of what it gives."""
+    left, _, right = node.sizes["equation"].partition("->")
+    return left.split(","), right
 
 
 def formula_of(node: TypedBlock) -> Formula:
@@ -164,7 +185,7 @@ def private_below(end: TypedNode, graph: TypedGraph) -> frozenset[str]:
 
 def is_arithmetic(node: TypedNode) -> bool:
     """Return whether a node adds and multiplies what it reads."""
-    return isinstance(node, TypedBlock) and node.part.kind in ("compute", "einsum", "scale", "sum")
+    return isinstance(node, TypedBlock) and node.part.kind in FORMULAS | SCALES | SUMS | CONTRACTIONS
 
 
 # -- sums of products

@@ -16,6 +16,11 @@ from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode
 from composer.graph.types import TensorType
 
+TAKING = frozenset({"select"})
+"""Kinds of blocks that take away an axis by taking one place of it."""
+PUTTING = frozenset({"new_axis"})
+"""Kinds of blocks that put an axis in."""
+
 
 @dataclass(frozen=True, slots=True)
 class Squeezed:
@@ -72,12 +77,10 @@ class _Finder(EveryGraph):
 
 def is_squeeze(node: TypedBlock) -> bool:
     """Return whether a node does nothing but take away an axis of length 1, or put one in."""
-    given = node.first_input
-    if not isinstance(given, TensorType):
-        return False
-    if node.part.kind == "select":
-        return given.axes[node.sizes["dim"]].size == 1
-    return node.part.kind == "new_axis" and node.sizes["of"] is None and node.sizes["length"] == 1
+    if node.part.kind in TAKING:
+        given = node.first_input
+        return isinstance(given, TensorType) and given.axes[node.sizes["dim"]].size == 1
+    return node.part.kind in PUTTING and node.sizes["of"] is None and node.sizes["length"] == 1
 
 
 def gives_alone(maker: TypedBlock, graph: TypedGraph) -> bool:
