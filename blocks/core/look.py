@@ -160,6 +160,8 @@ class BlockView:
     """The title of a linear map that computes the model's logits: `LM head`."""
     axes: tuple[str, ...] = ()
     """What the axes of the first value are called that it reads, an empty word for each of which that is not certain."""
+    gives: tuple[str, ...] = ()
+    """How long the axes of what it gives are, as drawings tell it, for a block some of whose values lack some of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ class GroupStatistics(Norm):
     paper = Paper("Group Normalization", "arXiv:1803.08494")
 
     def look(self, view: BlockView) -> Look:
+        channels, *positions = self.mixed_axes(view.sizes) if view.sizes else (None,)
+        if positions and channels == self.groups > 1:  # each channel by itself
+            return Look("InstanceNorm", (f"{self.groups} channels",), "norm")
         return replace(super().look(view), facts=(f"{self.groups} group{'s' * (self.groups > 1)}",))
 
 

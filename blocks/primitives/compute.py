@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 from blocks.core import UNIT_BUFFER, Block, BlockView, Cost, Formula, InputAxes, Look, Piece, Sizes, Tensor, grouped
 from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, ReadValue, without_ones
 from blocks.core.look import ProductIcon
+from blocks.core.matched_axes import ARROW
 from blocks.formulas.dtypes import TypedFormula, typed_formula
 from blocks.formulas.expressions import expression, reads_model_dtype
 from blocks.primitives.axes import changed
@@ -18,8 +20,12 @@ from blocks.primitives.stack_split import of_port
 
 WIDEST, WIDEST_BELOW = 40, 76
 """Signs of the longest formula that is drawn as a title; and in the smaller letters below the name of its node."""
+BATCH = "B"
+"""How long the axis of a batch is, as drawings tell it."""
 MAX_IN_BRIEF = 40
 """Signs of the longest formula that a box around it names."""
+WIDEST_WITH_LETTERS = 48
+"""The same of one in which letters tell axes."""
 SHORTEST_NAME = 4
 """Signs that are left of a name that is cut."""
 FACTOR = re.compile(r"(?:[a-zA-Z_][\w.]*)?\([^()]*\)|[a-zA-Z_][\w.]*")
@@ -70,22 +76,38 @@ graph: {y: {compute: x * sigmoid(gate)}}
         return expression(self.formula, sizes["typed"])
 
     def look(self, view: BlockView) -> Look:
-        written = as_printed(with_outer_products(self.formula.text, self.axes_by_name))
+        plain = as_printed(with_outer_products(self.formula.text, self.axes_by_name))
+        written = with_letters(plain, self.letters(view))
         through = straight_through(self.formula)
         numbers = (*through, *(f"{name} = {_number(number)}" for name, number in self.formula.named_numbers))
         zeros = "0" if is_zero(self.formula.tree, self.formula.numbers) else ""
-        valued = self.with_numbers(written)
-        if len(written) <= WIDEST:
-            tight = without_ones(valued.replace(" · ", "·"))
+        if len(plain) <= WIDEST and len(written) <= WIDEST_WITH_LETTERS:
+            tight = without_ones(self.with_numbers(plain).replace(" · ", "·"))
             icon = product_icon(written, self.axes_by_name)
             return Look(written, numbers, "merge", icon, number=zeros, formula=tight if len(tight) <= MAX_IN_BRIEF else "")
+        valued = self.with_numbers(written)
         told = with_short_names(written, WIDEST_BELOW) or begun(written, WIDEST_BELOW)
         if len(" · ".join((told, *numbers))) <= WIDEST_BELOW:
             return Look(view.name, (told, *numbers), "merge", number=zeros)
         return Look(view.name, (valued if len(valued) <= WIDEST_BELOW else told,), "merge", number=zeros)
 
     def inside(self, view: BlockView) -> Sequence[Piece]:
-        return () if with_outer_products(self.formula.text, self.axes_by_name) != self.formula.text else pieces_of(self.formula)
+        outer = with_outer_products(self.formula.text, self.axes_by_name) != self.formula.text
+        return () if outer or self.letters(view) else pieces_of(self.formula)
+
+    def letters(self, view: BlockView) -> Mapping[str, Sequence[str]]:
+        """Return the axes of each value that not all values have, but for the batch, where some two values each have one that
+        the other one lacks, and no sign of a product tells that; nothing for other formulas.
+        """
+        *_, last = self.axes or ("",)
+        order = dict.fromkeys(" ".join([last.removeprefix(ARROW)] if last.startswith(ARROW) else self.axes).split())
+        batch = {name for name, length in zip(order, view.gives, strict=False) if length == BATCH}
+        own = {name: set(axes) - batch for name, axes in self.axes_by_name.items()}
+        nested = all(one <= other or other <= one for one, other in combinations(own.values(), 2))
+        if nested or with_outer_products(self.formula.text, self.axes_by_name) != self.formula.text:
+            return {}
+        shared = set.intersection(*own.values())
+        return {name: [axis for axis in order if axis in axes - shared] for name, axes in own.items()}
 
     @property
     def axes_by_name(self) -> Mapping[str, frozenset[str]]:
@@ -97,6 +119,19 @@ graph: {y: {compute: x * sigmoid(gate)}}
         for name, number in self.formula.named_numbers:
             written = re.sub(rf"\b{re.escape(name)}\b", _number(number), written)
         return written
+
+
+def with_letters(printed: str, letters: Mapping[str, Sequence[str]]) -> str:
+    """Return a formula as it is printed with the axes of its values behind their names.
+
+    >>> with_letters("tanh(left + right)", {"left": ["i"], "right": ["j"], "of.it": []})
+    'tanh(left[i] + right[j])'
+    """
+    for name, axes in letters.items():
+        said = name if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.(])", printed) else name.rpartition(".")[2]
+        if axes:
+            printed = re.sub(rf"(?<![\w.]){re.escape(said)}(?![\w.(\[])", f"{said}[{', '.join(axes)}]", printed)
+    return printed
 
 
 def straight_through(formula: Formula) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ from composer.graph.passes.roll_layers.rolled_names import UNCHANGED, RolledName
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType, each_of
 from composer.graph.visit import every_node, every_pass, walk
+from tests.draw.read_idioms import ENDS, HIDDEN_KINDS
+from tests.draw.read_squeezes import is_squeeze
 
 Inner: TypeAlias = TypedGroup | TypedRepeat | TypedScan
 """A node with others in it."""
@@ -64,6 +66,8 @@ class Readers:
         """What formulas of zero read that are no boxes, with all that is only there for these."""
         self.reduced: dict[str, str] = {}
         """The kinds of reductions by their paths."""
+        self.primitives: dict[str, str] = {}
+        """The kinds of what may be told together, by their paths."""
         self.quiet = quiet
         """Whether a dropout without a box only passes on what it is given."""
         self.pairs: set[tuple[str, str, str]] = set()
@@ -76,11 +80,36 @@ class Readers:
         while unread := self.for_zeros - self.shown_or_read():
             self.for_zeros = {one for one, reader, _ in self.pairs if reader in unread}
             self.pairs = {pair for pair in self.pairs if pair[1] not in unread}
-        self.pass_on_reduced()
+        self.pass_on_hidden()
         self.layers = self.closed & {steps[0] for steps in called.steps.values()}
         """Boxes in which layers stand that are written one by one."""
         self.pairs = {self.outside(*pair) for pair in self.pairs if pair[0] == pair[1] or self.box(pair[0]) != self.box(pair[1])}
         self.blocks = set(map(self.box, self.blocks))
+
+    def pass_on_hidden(self) -> None:
+        """Let what is no box pass on what it reads: reductions, and primitives of which one box tells what they are together."""
+        self.pass_on_reduced()
+        waiting = {*self.primitives} - self.shown if self.shown is not None else set()
+        ends = {path: self.end_of(path, waiting) for path in waiting}
+        for path in waiting:
+            if (end := ends[path]) is not None and self.primitives.get(end, "") in ENDS:
+                given = [pair for pair in self.pairs if pair[1] == path]
+                readers = [pair for pair in self.pairs if pair[0] == path]
+                self.pairs -= {*given, *readers}
+                self.pairs |= {(maker, *reader[1:]) for maker, _, _ in given for reader in readers}
+                self.blocks.discard(path)
+
+    def end_of(self, path: str, hidden: set[str]) -> str | None:
+        """Return the one box that all leads to that reads something of what is no box; none where there are several or none."""
+        found, waiting = set[str](), {path}
+        known = {*waiting}
+        while waiting:
+            last = waiting.pop()
+            readers = {reader for maker, reader, _ in self.pairs if maker == last}
+            found |= (readers - hidden) or ({last} - {path} if not readers else set())
+            waiting |= (readers & hidden) - known
+            known |= readers
+        return found.pop() if len(found) == 1 else None
 
     def pass_on_reduced(self) -> None:
         """Let what a sum or another reduction that is no box reads be read by all that reads it: a loss, or one that is alike."""
@@ -166,18 +195,20 @@ class Readers:
         if isinstance(node, TypedRepeat) and framed:
             refs = [ref for one in node.node.passes for wire in one.wires for ref in wire.refs if ref.node != node.name]
             self.repeat(node, {ref.node: {"": frozenset([input_path(path, ref.node)])} for ref in refs}, path)
-            self.pass_on_reduced()
+            self.pass_on_hidden()
             return self.pairs
         graph = node.passes[-1] if isinstance(node, TypedRepeat) else node.graph
         wires = node.node.passes[-1].wires if isinstance(node, TypedRepeat) else node.node.wires
         first = {wire.refs: wire.port for wire in reversed(wires)}  # of ports that are handed the same
         self.graph(graph, {wire.port: {"": frozenset([input_path(path, first[wire.refs])])} for wire in wires}, f"{path}.")
-        self.pass_on_reduced()
+        self.pass_on_hidden()
         return self.pairs
 
     def block(self, node: TypedBlock, values: Mapping[str, Mapping[str, Made]], path: str) -> Mapping[str, Made]:
         made = {one for wire in node.node.wires for one in self.wire(wire, values)}
         if self.quiet and isinstance(node.part, Dropout | Identity) and path not in self.closed:
+            return {"": frozenset(made)}
+        if self.shown is not None and path not in self.shown and is_squeeze(node):
             return {"": frozenset(made)}
         if self.shown is not None and isinstance(node.part, Concat):
             self.ends[path] = node
@@ -191,6 +222,8 @@ class Readers:
         if self.shown is not None and path not in self.shown and is_zero(node.part):
             self.for_zeros |= made
             return {"": frozenset([path])}
+        if node.part.kind in (*HIDDEN_KINDS, *ENDS):
+            self.primitives[path] = node.part.kind
         if isinstance(node.part, Reduction):
             self.reduced[path] = node.part.kind
         wires = [wire for wire in node.node.wires if self.sizes or wire.port not in node.part.shape_only_inputs]
@@ -244,7 +277,7 @@ def is_zero(part: Part) -> bool:
     if not isinstance(part, Compute):
         return False
     text = formula_text(part.formula, part.formula.names)
-    given = {re.sub(r"\W", "_", name): 0.5 + number for number, name in enumerate(part.formula.names)}
+    given = {re.sub(r"\W", "_", name): 0.5 + number**1.5 for number, name in enumerate(part.formula.names)}
     signs = re.fullmatch(r"[\w\s.*+()-]+", text) is not None and not re.search(r"\w\(", text)
     return signs and eval(re.sub(r"(?<=[a-z_])\.", "_", text), {}, given) == 0
 

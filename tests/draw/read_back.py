@@ -24,6 +24,7 @@ from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 from composer.graph.visit import every_node, every_pass, walk
+from tests.draw.read_squeezes import squeezed
 
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:\u00a0\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)(?:[ \u00a0]([KMBT])\b)?")
@@ -390,6 +391,8 @@ class Model:
 
     def __init__(self, typed: TypedProgram, alone: str = "") -> None:
         self.typed, self.alone = typed, alone
+        self.squeezed = squeezed(typed)
+        """What gives the value of a squeeze, by the path of that."""
         self.owned: dict[str, int] = {}
         for entry in parameters(typed):
             if not entry.tied_to:
@@ -694,7 +697,7 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
         yield from of_input(box, model)
         yield from of_starts(box, passes, model)
         yield from of_skips(box, model)
-        if box.name and box.name != named(plain(box.path)):
+        if box.name and box.name != named(plain(box.path)) and not is_called(box, model):
             yield f"{box.path}: it is not called `{box.name}`"
         box = as_repeat(box, model)
         passes = model.of(box.path)
@@ -747,6 +750,12 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             yield from miscolored(frame, model)
             one_kind = any(other.place.holds(frame.place) and split_rows(other.lines)[0] for other in picture.frames)
             yield from counted(frame.path, [*frame.lines, *frame.tip.split(" — ")], model, any if one_kind else all)
+
+
+def is_called(box: DrawnBox, model: Model) -> bool:
+    """Return whether a box has the name of a squeeze that has none, which is all that reads what the box gives."""
+    around = plain(box.path).rpartition(".")[0]
+    return model.squeezed.get(f"{around}.{box.name}".removeprefix(".")) == plain(box.path)
 
 
 def named(path: str) -> str:

@@ -39,8 +39,11 @@ from tests.draw.read_back import (
     plain,
     split_rows,
 )
+from tests.draw.read_idioms import blocks_with_others, misnamed_idioms, shown_by
+from tests.draw.read_letters import mislettered
 from tests.draw.read_passes import held
 from tests.draw.read_reductions import misreduced
+from tests.draw.read_squeezes import squeezed
 
 WINDOWS = re.compile(r"\bwindow (\d+(?:, \d+)*)")
 """How far masks reach."""
@@ -86,6 +89,7 @@ def unmarked(svg: str, picture: Picture, model: Model, typed: TypedProgram) -> I
     yield from in_other_passes(picture, model)
     yield from misdrawn(svg, picture, typed)
     yield from misreduced(picture, typed)
+    yield from misnamed_idioms(picture, typed)
 
 
 # -- wires
@@ -192,6 +196,7 @@ def nameless(picture: Picture, typed: TypedProgram) -> Iterator[str]:
         if isinstance(formula, Formula):
             refs = {ref.node for wire in wires_of(visit.node.node) for ref in wire.refs} - inputs  # whose boxes say what they are
             read.setdefault(plain(visit.path), set()).update(refs & {*formula.names})
+    makers = squeezed(typed)
     at: dict[str, list[DrawnBox]] = {}
     for box in picture.boxes:
         at.setdefault(box.path, []).append(box)
@@ -200,7 +205,8 @@ def nameless(picture: Picture, typed: TypedProgram) -> Iterator[str]:
         around, _, _ = box.path.rpartition(".")
         for name in sorted(read.get(plain(box.path), set()) & written if not box.merged else ()):
             part = picture.part_of(box.place.left, box.place.top)
-            every = at.get(f"{around}.{name}".removeprefix("."), ())
+            path = f"{around}.{name}".removeprefix(".")
+            every = at.get(path, at.get(makers.get(path, ""), ()))
             boxes = [one for one in every if one.lines and picture.part_of(one.place.left, one.place.top) == part]
             said = {word for one in boxes for line in (one.name, *one.lines) for word in words(line)}
             if boxes and not {*words(name)} <= said:
@@ -457,10 +463,12 @@ def misdrawn(svg: str, picture: Picture, typed: TypedProgram) -> Iterator[str]:
         own = [mask for node in blocks.get(plain(path), ()) for mask in masks_of(node)]
         if own and seen not in own:
             yield f"{path}: the picture of the mask is not so: {seen}"
+    idioms = {path for path, _, _ in blocks_with_others(typed, shown_by(picture))}
     for box in picture.boxes:
         formulas = [one for node in blocks.get(plain(box.path), ()) if (one := getattr(node.part, "formula", None))]
-        if formulas and not box.merged:
+        if formulas and not box.merged and plain(box.path) not in idioms:  # what an idiom says is computed elsewhere
             yield from incomplete(box, [one for one in formulas if isinstance(one, Formula)])
+            yield from mislettered(box, blocks[plain(box.path)]) if plain(box.path) == box.path else ()
             yield from not_straight(box, [one for one in formulas if isinstance(one, Formula)])
         holder = plain(box.path).rpartition(".")[0]
         below = [node for path, own in blocks.items() if f"{path}.".startswith(f"{plain(box.path)}.") for node in own]

@@ -48,6 +48,7 @@ KNOWS_EACH_KIND = {
 INTERPRETERS = {
     "composer/diff/flatten.py",
     "composer/draw/build/diagram_builder.py",
+    "composer/draw/build/simpler/polynomials.py",
     "composer/graph/networkx_view.py",
     "composer/graph/passes/infer/infer.py",
     "composer/graph/row_mixing.py",

@@ -64,6 +64,8 @@ class Captions:
     def __init__(self, model: RolledProgram, depth: Depth) -> None:
         self.program, self.depth, self.starts = model.program, depth, model.starts
         self.counts = ParameterCounts(model.parameters, visible=depth.params)
+        self.simplified = False
+        """Whether what is drawn is not the graph of the model itself."""
         self.source = self.program.untyped.recipe.name_scalar.span.source
 
     @lazy
@@ -77,6 +79,12 @@ class Captions:
     def inputs(self) -> Mapping[str, Mapping[str, str]]:
         """Which ports of blocks read an input of the model, and which, by the places of the blocks in the drawing."""
         return dict(model_inputs(self.program.root, {one.name: one.name for one in self.program.untyped.inputs}))
+
+    @lazy
+    def written(self) -> Mapping[str, TypedNode]:
+        """What holds graphs, as its recipe has it, by its place in the drawing."""
+        visits = (visit for visit in walk(self.program.root, by_place, every_node) if not visit.in_slot)
+        return {plain(one.path): one.node for one in visits if not isinstance(one.node, TypedBlock)}
 
     @lazy
     def words(self) -> frozenset[str]:
@@ -129,7 +137,7 @@ class Captions:
         if self.depth.level == "overview":
             return ""
         if not isinstance(node, TypedBlock):
-            return whole(node)
+            return whole(self.written.get(plain(place.path), node) if self.simplified else node)
         sizes_of = measured(node) if self.depth.level == "block" else ()
         return "; ".join(filter(None, [*settings(node), *sizes_of, self.starts.at(place.all)]))
 

@@ -57,7 +57,9 @@ from composer.draw.build.pass_references import (
     with_state_boxes,
     without_parameters,
 )
+from composer.draw.build.simpler.idioms import with_idioms
 from composer.draw.build.simpler.reductions import Merged, WithinLoss, reduced, tell_merged, tell_reductions
+from composer.draw.build.simpler.squeezes import without_squeezes
 from composer.draw.build.simpler.undone_concats import LeftOut, without_undone_concats
 from composer.draw.build.single_passes import all_differ, drawn_apart, in_one_box
 from composer.draw.build.steps import StepsBuilder
@@ -68,6 +70,7 @@ from composer.draw.build.value_sources import (
     ValueSources,
     by_input_name,
     by_name_if_input,
+    called_by,
     captured_inputs,
     edge_into,
     edges_into,
@@ -119,10 +122,15 @@ class DiagramBuilder:
         self.within: Mapping[str, WithinLoss] = {}
         """What is drawn in the boxes of losses, by the paths of these."""
         self.merged: Mapping[str, Merged] = {}
-        """Which nodes boxes of reductions stand for beside their own, by their paths."""
+        """Which nodes boxes of reductions and idioms stand for beside their own, by their paths."""
+        self.called: Mapping[str, str] = {}
+        """What formulas call blocks that stand for others too, by the paths of these."""
         if depth.level != "full":
-            fewer = reduced(self.root, depth)
-            self.root, self.within, self.merged = fewer.graph, fewer.within, fewer.merged
+            told = with_idioms(self.root, depth)
+            fewer = reduced(told.graph, depth)
+            short = without_squeezes(fewer.graph, depth, {**told.merged, **fewer.merged})
+            self.root, self.within, self.merged, self.called = short.graph, fewer.within, short.merged, short.names
+        self.captions.simplified = self.root is not self.program.root
         self.counts = self.captions.counts
         self.routed: set[str] = set()
         """Paths of mixtures of experts."""
@@ -227,10 +235,12 @@ class DiagramBuilder:
                     continue
             place = around.inner(node.name)
             values[node.name] = self.node(node, values, place, out)
+            if self.called and (name := self.called.get(plain(place.path), "")):
+                values[node.name] = called_by(values[node.name], around.inner(name).path)
             if (gone := self.undone.get(place.path)) is not None:
                 values[node.name] = replace(values[node.name], names=gone.names)
         if self.depth.level != "overview":
-            out.items[:] = with_names_in_formulas(out.items, graph, around)
+            out.items[:] = with_names_in_formulas(out.items, graph, around, self.called)
 
     def left_out(self, path: str) -> str:
         """Return what a frame leaves out that is undone beside it, in words; nothing for others."""

@@ -9,8 +9,10 @@ from dataclasses import replace
 from blocks.core import Activation, Formula, spoken
 from composer.draw.build.captions import PARTNER, NodePlace
 from composer.draw.build.parameter_counts import SHARED_WITH
+from composer.draw.build.simpler.named_blocks import NamedBlock
 from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.paths import lies_in, of_all_passes, of_pass
+from composer.draw.paths import plain as of_no_pass
 from composer.draw.series import without_repeat
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup
 
@@ -103,11 +105,17 @@ def own_name(node: TypedGroup, place: NodePlace) -> str:
     return "" if usual else name
 
 
-def with_names_in_formulas(items: Sequence[Item], graph: TypedGraph, place: NodePlace) -> Iterator[Item]:
-    """Yield boxes and frames, those of a graph with their names where a formula in it reads them by these."""
+def with_names_in_formulas(
+    items: Sequence[Item], graph: TypedGraph, place: NodePlace, called: Mapping[str, str]
+) -> Iterator[Item]:
+    """Yield boxes and frames, those of a graph with their names where a formula in it reads them by these, or as what they are
+    `called` by others.
+    """
     read = {f"{place.path}.{name}".removeprefix("."): name for name in read_by_name(graph)}
     for item in items:
         name = read.get(item.about.path, "")
+        if called and (other := called.get(of_no_pass(item.about.path), "")) and isinstance(item, Leaf):
+            name, item = other, replace(item, name="")
         plain = isinstance(item, Leaf) and item.name in ("", name) and not item.look.sign and name
         if plain and isinstance(item, Leaf) and item.look.title.lower() != name.lower():
             item = replace(item, name=name, in_formula=True)
@@ -151,13 +159,20 @@ def partners_of(leaf: Leaf) -> Iterator[str]:
 
 
 def read_by_name(graph: TypedGraph) -> set[str]:
-    """Return the nodes of a graph that its formulas read by their names."""
+    """Return the nodes of a graph that formulas read by their names, those that a box has in place of nodes among them."""
     found = set()
     for node in graph.nodes:
-        if isinstance(node, TypedBlock) and isinstance(formula := getattr(node.part, "formula", None), Formula):
-            refs = (ref for wire in node.node.wires for ref in wire.refs)
-            found |= {ref.node for ref in refs if ref.node in formula.names}
+        if isinstance(node, TypedBlock) and (names := names_in(node)):
+            found |= {ref.node for wire in node.node.wires for ref in wire.refs if ref.node in names}
     return found
+
+
+def names_in(node: TypedBlock) -> tuple[str, ...]:
+    """Return what the formula in a box calls the values that it reads; nothing where there is none."""
+    if isinstance(node.part, NamedBlock):
+        return node.part.names
+    formula = getattr(node.part, "formula", None)
+    return formula.names if isinstance(formula, Formula) else ()
 
 
 def shown_name(node: TypedBlock | TypedGroup, place: NodePlace, title: str, merged: str = "") -> str:

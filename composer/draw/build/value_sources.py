@@ -56,6 +56,12 @@ def single_output(given: Sources) -> NodeSources:
     return NodeSources({"": given})
 
 
+def called_by(given: NodeSources, path: str) -> NodeSources:
+    """Return what can be read of a block with one output under another name."""
+    whole = tuple(replace(one, called=path) for one in given.first)
+    return replace(given, ports=dict.fromkeys(given.ports, whole))
+
+
 ValueSources: TypeAlias = dict[str, NodeSources]
 """The sources of every node of a graph, by its name."""
 

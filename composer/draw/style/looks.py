@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from blocks.core import BlockView, Look, Piece, Steps, grouped, look_with_icon
+from blocks.core import BlockView, Look, Piece, Steps, grouped, look_with_icon, size
 from composer.draw.wording import axis_words
 from composer.graph.anatomy import TYPED, slots
 from composer.graph.describe import edge_names, phrases
@@ -65,4 +65,11 @@ def _block_view(block: TypedBlock, filled: Mapping[str, Look | None], head: str 
         slots=filled,
         head=head,
         axes=axis_words(block.first_input),
+        gives=_lengths(block) if [way for way in block.expansions if None in way] else (),
     )
+
+
+def _lengths(block: TypedBlock) -> tuple[str, ...]:
+    """Return how long the axes of the first value are that a block gives."""
+    given = next(iter(block.outputs.values()))
+    return tuple(map(size, given.sizes)) if isinstance(given, TensorType) else ()

@@ -13,7 +13,7 @@ from blocks.primitives.axes import axes_in_words, axis_index
 from composer.draw.about import TIP_SEPARATOR
 from composer.draw.build.descriptions import whole
 from composer.draw.build.levels import Depth
-from composer.draw.build.simpler.everywhere import EveryGraph
+from composer.draw.build.simpler.everywhere import EveryGraph, graph_of
 from composer.draw.diagram import Item, Leaf, Sink
 from composer.draw.paths import plain
 from composer.draw.wording import axis_words
@@ -72,7 +72,7 @@ def reduced(graph: TypedGraph, depth: Depth) -> Reduced:
     graph = merger.changed(graph, "")
     within: dict[str, WithinLoss] = {}
     losses = [node for node in graph.nodes if isinstance(node, TypedBlock) and _reads_means(node)]
-    readers = _readers(graph) if losses else {}
+    readers = readers_in(graph) if losses else {}
     for loss in losses:
         chain = _chain_below(loss, graph, readers)
         if chain and not any(depth.points_at(plain(one.name)) for one in chain):
@@ -106,7 +106,7 @@ def tell_reductions(sink: Sink, within: Mapping[str, WithinLoss]) -> Sink:
     return replace(sink, leaf=replace(sink.leaf, about=about, look=look))
 
 
-def _readers(graph: TypedGraph) -> Counter[str]:
+def readers_in(graph: TypedGraph) -> Counter[str]:
     """Return how often each node of a graph is read, by its nodes and its outputs."""
     read = Counter(ref.node for node in graph.nodes for wire in wires_of(node.node) for ref in wire.refs)
     return read + Counter(ref.node for _, ref in graph.graph.outputs)
@@ -136,7 +136,7 @@ class _Merger(EveryGraph):
         """Return a graph with those among its own nodes as one."""
         if not any(map(_is_reduction, graph.nodes)):
             return graph
-        readers = _readers(graph)
+        readers = readers_in(graph)
         for name in [node.name for node in graph.nodes]:
             last = graph.by_name[name]  # which may stand for others by now
             ref = _only_ref(last) if _is_reduction(last) else None
@@ -149,7 +149,7 @@ class _Merger(EveryGraph):
                 said = [before.description or f"{first.name} is {whole(first)}", f"{last.name} is {whole(last)}"]
                 self.found[paths[1]] = Merged((*before.names, first.name, *own.names), "; ".join(said))
                 nodes = [_as_one(first, last) if node is last else node for node in graph.nodes if node is not first]
-                graph = _of(graph, nodes)
+                graph = graph_of(graph, nodes)
         return graph
 
 
@@ -244,10 +244,4 @@ def _without(chain: Chain, loss: TypedNode, graph: TypedGraph) -> TypedGraph:
         return replace(wire, refs=(ref,))
 
     gone = {node.name for node in chain}
-    return _of(graph, [with_wires(node, led) if node is loss else node for node in graph.nodes if node.name not in gone])
-
-
-def _of(graph: TypedGraph, nodes: Sequence[TypedNode]) -> TypedGraph:
-    """Return a graph with some of its nodes, or others of the same names."""
-    inner = replace(graph.graph, nodes=tuple(node.node for node in nodes))
-    return replace(graph, graph=inner, nodes=tuple(nodes), by_name={node.name: node for node in nodes})
+    return graph_of(graph, [with_wires(node, led) if node is loss else node for node in graph.nodes if node.name not in gone])

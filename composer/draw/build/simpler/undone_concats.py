@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from composer.draw.build.levels import Depth
-from composer.draw.build.simpler.everywhere import EveryGraph
+from composer.draw.build.simpler.everywhere import EveryGraph, graph_of
 from composer.draw.paths import plain
 from composer.graph.anatomy import rebuilt, regions, wires_of, with_wires
 from composer.graph.ir import Ref, Wire
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat, TypedScan
 from composer.graph.types import TensorType, each_of
 
 JOINING = frozenset({"concat"})
@@ -200,7 +200,7 @@ def _without(pair: _Pair, graph: TypedGraph) -> TypedGraph:
     nodes = [opened if node is frame else node for node in graph.nodes if node is not split]
     nodes = [with_wires(node, rewired) if node.name in readers else node for node in nodes]
     outputs = tuple((name, led(ref)) for name, ref in graph.graph.outputs)
-    return _of(graph, nodes, outputs)
+    return graph_of(graph, nodes, outputs)
 
 
 def _giving(inner: TypedGraph, concat: TypedBlock, split: TypedBlock) -> TypedGraph:
@@ -210,11 +210,5 @@ def _giving(inner: TypedGraph, concat: TypedBlock, split: TypedBlock) -> TypedGr
     pieces = dict(zip(split.outputs, refs, strict=True))
     outputs = (*pieces.items(), *((port, ref) for port, ref in others if port not in pieces))
     typed = dict(zip(split.outputs, types, strict=True)) | {n: t for n, t in inner.outputs.items() if n != name}
-    graph = _of(inner, [node for node in inner.nodes if node is not concat], outputs)
+    graph = graph_of(inner, [node for node in inner.nodes if node is not concat], outputs)
     return replace(graph, outputs={port: typed[port] for port, _ in outputs})  # type: ignore[misc]
-
-
-def _of(graph: TypedGraph, nodes: Sequence[TypedNode], outputs: Sequence[tuple[str, Ref]]) -> TypedGraph:
-    """Return a graph with other nodes and outputs."""
-    inner = replace(graph.graph, nodes=tuple(node.node for node in nodes), outputs=tuple(outputs))
-    return replace(graph, graph=inner, nodes=tuple(nodes), by_name={node.name: node for node in nodes})
