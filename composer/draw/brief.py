@@ -50,6 +50,8 @@ MAX_TURN, MAX_TURN_LETTERS = 4, 44
 """Blocks of what a box counts as one that comes several times, and letters of these, which no line breaks."""
 MAX_FORMULAS = 46
 """Letters of formulas with numbers that have names: longer ones are told by these, which tell a block from others of its kind."""
+PARAMETER = "Parameter"
+"""The title of learned numbers before their name has its place."""
 NUMBERS = ", "
 """What stands between the numbers that formulas name."""
 MAX_MAPS = 4
@@ -660,7 +662,7 @@ def _forms(leaves: Iterable[Leaf]) -> set[str]:
 
 def is_parameter(item: Leaf) -> bool:
     """Return whether a block is nothing but numbers that are learned, of which its name tells more than its title."""
-    return item.about.parameters > 0 and item.look.title == "Parameter"
+    return item.about.parameters > 0 and (item.look.title == PARAMETER or item.array)
 
 
 def is_activation(look: Look) -> bool:

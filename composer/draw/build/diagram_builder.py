@@ -12,6 +12,7 @@ from typing import assert_never
 from blocks.core import LoopIcon, Steps, size
 from composer.draw.brief import widths_in_turn
 from composer.draw.build import repeats
+from composer.draw.build.arrays import tables_in, titled_by_names
 from composer.draw.build.blocks import add_block, add_operations, add_pieces, is_identity, operands_of
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import (
@@ -148,6 +149,8 @@ class DiagramBuilder:
         """Paths of repeats of which each pass is a closed box of its own."""
         self.in_one: frozenset[str] = frozenset()
         """Paths of repeats that are one closed box, which tells the widths of all passes."""
+        self.tables: set[str] = set()
+        """Paths of parameters of which rows are picked or compared."""
         self.tapped = False
         """Whether there are such since others read one pass by itself."""
         self.shut = False
@@ -177,10 +180,16 @@ class DiagramBuilder:
         sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in told)
         flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
         if self.depth.level == "overview":
-            return fold_norms(flow)
+            return self.with_titles(fold_norms(flow))
         flow = with_names_of_partners(told_apart(flow, self.names, self.uses))
         flow = with_one_sentence(told_once(told_evenly(flow, self.uses, self.groups)), self.groups)
-        return name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
+        flow = name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
+        return self.with_titles(flow)
+
+    def with_titles(self, flow: Flow) -> Flow:
+        """Return a diagram in which what has a name that says more than its kind has it as title."""
+        frozen = {plain(path) for path in self.counts.frozen}
+        return titled_by_names(flow, self.tables, lambda path: plain(path) not in frozen, self.captions.called)
 
     def at_level(self, level: Level) -> DiagramBuilder:
         """Return one that goes on with this one's work at another level."""
@@ -229,6 +238,7 @@ class DiagramBuilder:
             values[node.name] = self.node(node, values, place, out)
             if (gone := self.undone.get(place.path)) is not None:
                 values[node.name] = replace(values[node.name], names=gone.names)
+        self.tables |= {around.inner(name).path for name in tables_in(graph)}
         if self.depth.level != "overview":
             out.items[:] = with_names_in_formulas(out.items, graph, around)
 
@@ -386,7 +396,7 @@ class DiagramBuilder:
         stream = next((name for name in node.steps if name in given), "")
         flow, ports = self.flow(node.graph, both, place, stream)
         if self.depth.level != "overview" and not self.shut:
-            flow = with_state_boxes(flow, path, node.graph, node.carried, starts)
+            flow = with_state_boxes(flow, path, node.graph, node.carried, starts, self.captions.called)
         read = (one.origin for port in ports if (path, port) in self.read for one in ports[port])
         flow = join_states(resolve_previous_passes(flow, path, ports), read)
         main = stream or first_input(node.graph)
@@ -411,6 +421,14 @@ class DiagramBuilder:
     def frame_shape(self, node: TypedNode) -> str:
         """Return the shape of what a frame gives, where it changes; an overview has room for those of boxes alone."""
         return new_shape(node) if self.depth.level != "overview" else ""
+
+    def misleading_shape(self, node: TypedNode) -> str:
+        """Return the shape of the first output of a box, where that is called like an input or an output of the model of another
+        shape; nothing for others.
+        """
+        known = {**self.program.inputs, **self.root.outputs}
+        name, gives = first_output(node), shape(next(iter(node.outputs.values()), ())) if isinstance(node, TypedGroup) else ""
+        return gives if name in known and shape(known[name]) != gives else ""
 
     def closed(
         self,
@@ -437,7 +455,8 @@ class DiagramBuilder:
         if found.look.hue not in LAYERS and recurs(node):
             found = replace(found, look=replace(found.look, hue="rec", icon=LoopIcon()))
         again = self.shut and stands_elsewhere(node, plain(place.path), self.places())
-        ends = replace(found, shape=new_shape(node), gives=first_output(node), takes=first_taken(node))
+        shape_ = new_shape(node) or self.misleading_shape(node)
+        ends = replace(found, shape=shape_, gives=first_output(node), takes=first_taken(node))
         return replace(ends, name=told, elsewhere=again)
 
     def flow(
