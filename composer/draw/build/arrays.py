@@ -46,8 +46,9 @@ def rows_read(node: TypedBlock) -> Iterator[Ref]:
 
 
 def titled_by_names(flow: Flow, tables: Container[str], trained: Callable[[str], bool], called: Callable[[str], str]) -> Flow:
-    """Return a diagram in which numbers that read nothing have their name as title, as it is `called`, but as a formula beside
-    them writes it where one reads them by it; given the paths of those that are `tables`, and which of them are `trained`.
+    """Return a diagram in which numbers that read nothing have their name as title, as it is `called`, but a letter as it is, and
+    one that a formula beside them reads as that writes it; given the paths of those that are `tables`, and which of them are
+    `trained`.
 
     Before: embed Parameter "512 × 64", weight Constant "1 / i"
     After:  Embed "learned 512 × 64", Weight "1 / i"
@@ -63,7 +64,7 @@ def titled_by_names(flow: Flow, tables: Container[str], trained: Callable[[str],
         if learned and trained(item.about.path):
             facts = (said_to_learn(facts[0]), *facts[1:])
         icon = TableIcon() if item.about.path in tables else item.look.icon
-        look = replace(item.look, title=name if item.in_formula else called(name), facts=facts, icon=icon)
+        look = replace(item.look, title=name if item.in_formula or len(name) == 1 else called(name), facts=facts, icon=icon)
         return replace(item, look=look, name=beside, array=True, in_formula=bool(beside) and item.in_formula)
 
     return flow.map_leaves(titled)

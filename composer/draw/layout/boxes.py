@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from blocks.core import spoken
 from composer.draw.brief import is_parameter
 from composer.draw.diagram import Leaf, Row
 from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
 from composer.draw.scene import Box
-from composer.draw.series import is_list
+from composer.draw.series import OF, is_list
 from composer.draw.style.line_breaks import LONGEST_FACT, in_lines
 from composer.draw.style.typography import Role, Typography
 
@@ -55,6 +56,9 @@ def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: b
         return min((line + name if line + name <= WIDTH or leaf.in_formula else line) + 1, MAX_BOX_WIDTH)
     params = 0.0 if not leaf.params or tells_params_below(leaf, narrow) else typography.width(leaf.params, "params") + PAD + 8
     title = typography.width(look.title, "title")
+    whole = typography.width(whole_title(leaf), "title") + 2 * max(icon, params)
+    if leaf.by_name and whole <= WIDTH:
+        title, named = typography.width(whole_title(leaf), "title"), False
     with_name = title + 2 * name_room(leaf, icon, typography) if leaf.name and (named or leaf.in_formula) else 0.0
     most = title + name_room(leaf, icon, typography) + max(params, PAD) if leaf.in_formula else 0.0  # with the title beside it
     title = max(title + 2 * max(icon, params), min(with_name, max(WIDTH, most)))
@@ -63,6 +67,16 @@ def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: b
     rows = [ICON_ROOM + 6 + swatches(row) + typography.width(row.share, "row") + PAD for row in leaf.rows]
     rows += [ICON_ROOM + 6 + swatches(row) + typography.width(row.look.detail, "detail") + PAD for row in leaf.rows]
     return min(max(title, detail, *rows) + 1, MAX_BOX_WIDTH)
+
+
+def whole_title(leaf: Leaf) -> str:
+    """Return the title of a block with its name before it where that tells which use of the block it is: `Prior · Gaussian`, or
+    `Previous decoder` where the name says the title too; else the title alone.
+    """
+    name, title = spoken(leaf.name), leaf.look.title
+    if not (leaf.by_name and leaf.name):
+        return title
+    return name if title.lower() in name.lower() else f"{name}{OF}{title}"
 
 
 def name_room(leaf: Leaf, icon: float, typography: Typography) -> float:
@@ -191,7 +205,10 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
                 )
             )
     dashed = look.hue in ("loss", "state")
-    return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), dashed, double=look.double)
+    called = look.title if leaf.by_name else ""
+    return Box(
+        leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), dashed, double=look.double, block=called
+    )
 
 
 def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool, typography: Typography) -> list[Text]:
@@ -202,8 +219,10 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
     room = width - 2 * max(icon, beyond)
     size = typography.scale
     top = middle - DETAIL_LINE * size * max(len(details) - 1, 0) / 2
-    title = typography.fitted(leaf.look.title, "title", room)
-    if leaf.in_formula:
+    title, name = whole_title(leaf), ""
+    if title == leaf.look.title or typography.width(title, "title") > room:
+        title, name = typography.fitted(leaf.look.title, "title", room), leaf.name
+    if leaf.in_formula and name:
         half = typography.width(title, "title") / 2
         least = x - width / 2 + name_room(leaf, icon, typography) + half  # where the name stands beside it
         at = least if x < least <= x + width / 2 - beyond - half else x
@@ -216,8 +235,8 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
         texts.append(Text(x + offset, top + 9 + 3.5 * size + DETAIL_LINE * size * number, said, role, scale=size))
     start = x - width / 2 + icon
     beside = top - 4 if details else top + 3.5 * size
-    if leaf.name and start + typography.width(leaf.name, "name") + NAME_GAP <= texts[0].area.left + 0.01:
-        texts.append(Text(start, beside, leaf.name, "name", "start", scale=size))
+    if name and start + typography.width(name, "name") + NAME_GAP <= texts[0].area.left + 0.01:
+        texts.append(Text(start, beside, name, "name", "start", scale=size))
     if params:
         texts.append(Text(x + width / 2 - PAD, beside, params, "params", "end", size))
     return texts
