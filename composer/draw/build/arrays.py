@@ -4,7 +4,6 @@ a codebook, has the picture of a table.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ from blocks.core import TableIcon
 from blocks.primitives.einsum import Einsum, operands
 from blocks.primitives.parameter import Parameter
 from composer.draw.brief import PARAMETER
-from composer.draw.build.node_names import PLAIN
+from composer.draw.build.node_names import PLAIN, by_itself
 from composer.draw.diagram import Flow, Leaf
 from composer.draw.formula_lines import CONSTANT
 from composer.graph.ir import Ref
@@ -21,8 +20,6 @@ from composer.graph.typed import TypedBlock, TypedGraph
 
 ROWS = -2
 """The axis of a table along which its rows lie, counted from the last one."""
-COUNT = re.compile(r"\d+(?:\u00a0\d{3})*")
-"""The shape of a list of numbers: how many they are."""
 
 
 def tables_in(graph: TypedGraph) -> frozenset[str]:
@@ -46,9 +43,8 @@ def rows_read(node: TypedBlock) -> Iterator[Ref]:
 
 
 def titled_by_names(flow: Flow, tables: Container[str], trained: Callable[[str], bool], called: Callable[[str], str]) -> Flow:
-    """Return a diagram in which numbers that read nothing have their name as title, as it is `called`, but a letter as it is, and
-    one that a formula beside them reads as that writes it; given the paths of those that are `tables`, and which of them are
-    `trained`.
+    """Return a diagram in which numbers that read nothing have their name as title, given the paths of those that are `tables`,
+    which of them are `trained`, and how a name is `called` by itself.
 
     Before: embed Parameter "512 × 64", weight Constant "1 / i"
     After:  Embed "learned 512 × 64", Weight "1 / i"
@@ -62,20 +58,9 @@ def titled_by_names(flow: Flow, tables: Container[str], trained: Callable[[str],
         beside = "" if item.name in ("", name) else item.name
         facts = item.look.facts
         if learned and trained(item.about.path):
-            facts = (said_to_learn(facts[0]), *facts[1:])
+            facts = (f"learned {facts[0]}".replace("learned one number", "one learned number"), *facts[1:])
         icon = TableIcon() if item.about.path in tables else item.look.icon
-        look = replace(item.look, title=name if item.in_formula or len(name) == 1 else called(name), facts=facts, icon=icon)
+        look = replace(item.look, title=by_itself(name, called, in_formula=item.in_formula), facts=facts, icon=icon)
         return replace(item, look=look, name=beside, array=True, in_formula=bool(beside) and item.in_formula)
 
     return flow.map_leaves(titled)
-
-
-def said_to_learn(shape: str) -> str:
-    """Return the shape of parameters with the word that they are learned.
-
-    >>> said_to_learn("512 × 64"), said_to_learn("64"), said_to_learn("one number")
-    ('learned 512 × 64', '64 learned numbers', 'one learned number')
-    """
-    if COUNT.fullmatch(shape):
-        return f"{shape} learned numbers"
-    return shape.replace("one ", "one learned ") if " × " not in shape else f"learned {shape}"

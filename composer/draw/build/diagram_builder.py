@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cache
@@ -85,8 +85,8 @@ from composer.draw.build.value_sources import (
     sources,
     stream_of,
 )
-from composer.draw.diagram import Flow, Group, Leaf
-from composer.draw.edges import DiagramSource, FrameInput, ModelInput, Origin, PreviousPass
+from composer.draw.diagram import Flow, Group, Leaf, output_of
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, Origin, PreviousPass
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
 from composer.draw.passes.overview import LAYERS, fold_norms, of_group, told_alike
@@ -97,6 +97,9 @@ from composer.draw.wording import each_pass, shape
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.language.wording import counted
+
+MAX_TABLES = 2
+"""Tables of a block that stand beside its closed box."""
 
 
 def build_diagram(model: RolledProgram, depth: Depth) -> Flow:
@@ -364,13 +367,36 @@ class DiagramBuilder:
             whole = self.closed(node, (flow,), title, (title, lone.look.title), lone.params, place)
             out.items.append(around_box(whole, lone))
         elif box:
-            out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
+            beside = self.tables_beside(node, place, flow)
+            out.items += [*beside, self.closed_group(node, flow, title, place, [table.about.path for table in beside])]
+            out.edges += [DiagramEdge(DiagramSource(output_of(table)), path, "", False) for table in beside]
             out.edges += noise_into(node, path) if self.depth.level == "block" and not self.shut else []
         else:
             out.items.append(self.frame(node, title, place, flow))
             given = only(given, stream)
         out.edges += edges_into(node.graph, given, path, stream, flow.second_streams)
         return of_frame(node.graph, path, ports)
+
+    def tables_beside(self, node: TypedGroup, place: NodePlace, flow: Flow) -> list[Leaf]:
+        """Return the boxes of tables that stand beside the closed box of a block, given what is in that: a model is about them where
+        the block stands once and learns one or two, such as a codebook.
+        """
+        part = node.node.part
+        once = part is not None and len(place.all) == 1 and not stands_elsewhere(node, plain(place.path), self.places())
+        if self.depth.level != "block" or self.shut or not once:
+            return []
+        found = [flow.by_path[place.inner(name).path] for name in sorted(tables_in(node.graph))]
+        boxes = [replace(one, name="", in_formula=False) for one in found if isinstance(one, Leaf) and one.about.parameters]
+        return boxes if len(boxes) <= MAX_TABLES else []
+
+    def closed_group(self, node: TypedGroup, flow: Flow, title: str, place: NodePlace, apart: Collection[str]) -> Leaf:
+        """Return a group as one closed box, without the tables that stand `apart`, beside it."""
+        if not apart:
+            return self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place)
+        own = [one for one in (place.inner(inner.name) for inner in node.graph.nodes) if one.path not in apart]
+        params = self.counts.shown_of([one.first for one in own])
+        box = self.closed(node, (flow.without({*apart}),), title, (title,), params, place, own=[one.first for one in own])
+        return replace(box, about=box.about.with_parameters(sum(self.counts.total(one.all) for one in own)))
 
     def is_all_there(self, path: str) -> bool:
         """Return whether a graph around one block is no frame: it is so in each pass, and no option points at it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from blocks.core import Activation, Formula, spoken
@@ -110,6 +110,13 @@ def titled(flow: Flow) -> Iterator[tuple[str, str, str]]:
 def title_of(item: Leaf | Group) -> str:
     """Return the title of a box or a frame; of a box around a closed repeat alone, without that."""
     return item.header[0] if isinstance(item, Group) else without_repeat(item.look.title)
+
+
+def by_itself(name: str, called: Callable[[str], str], *, in_formula: bool) -> str:
+    """Return the name of numbers as their title: as it is `called`, but a letter as it is, and what a formula beside them reads
+    as that writes it.
+    """
+    return name if in_formula or len(name) == 1 else called(name)
 
 
 def own_name(node: TypedGroup, place: NodePlace) -> str:

@@ -9,7 +9,7 @@ from itertools import chain
 
 from blocks.core import Look, TableIcon
 from composer.draw.about import About
-from composer.draw.build.node_names import read_by_name
+from composer.draw.build.node_names import by_itself, read_by_name
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture
 from composer.draw.edges import (
     DiagramEdge,
@@ -135,9 +135,9 @@ def with_state_boxes(
     called: Callable[[str], str],
 ) -> Flow:
     """Return the flow of one step in which a state that several blocks read is a box, which they read by wires of this step: to
-    that leads what the step before gave, and at first what is `given`. Its title is its name, as it is `called`, but as a formula
-    of the step writes it where one reads it; one of two axes beside the batch has the picture of a table. Of several such states
-    none is a box: their boxes and loops would stand around the blocks that read them.
+    that leads what the step before gave, and at first what is `given`. Its title is its name as it is `called` by itself; one of
+    two axes beside the batch has the picture of a table. Of several such states none is a box: their boxes and loops would stand
+    around the blocks that read them.
 
     Before: head(x ~new) new(~head ~new)
     After:  memory(~new) head(x memory) new(~head memory)
@@ -149,7 +149,8 @@ def with_state_boxes(
             before = PreviousPass(path, port, immediate=True)
             type_ = graph.inputs[name]
             icon = TableIcon() if isinstance(type_, TensorType) and len(type_.axes) == TABLE_AXES else None
-            look = Look(name if name in read_by_name(graph) else called(name), (shape(type_),), "state", icon)
+            title = by_itself(name, called, in_formula=name in read_by_name(graph))
+            look = Look(title, (shape(type_),), "state", icon)
             boxed = _with_state_box(flow, before, f"{path}.{name}", look, given.get(name, ()))
             found += [boxed] if boxed is not flow else []
     return found[0] if len(found) == 1 else flow
