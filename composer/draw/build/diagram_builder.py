@@ -378,8 +378,8 @@ class DiagramBuilder:
         return of_frame(node.graph, path, ports)
 
     def tables_beside(self, node: TypedGroup, place: NodePlace, flow: Flow) -> list[Leaf]:
-        """Return the boxes of tables that stand beside the closed box of a block, given what is in that: a model is about them where
-        the block stands once and learns one or two, such as a codebook.
+        """Return the boxes of tables that stand beside the closed box of a block, given what is in that. One that stands once and
+        learns one or two, such as a codebook, is what its model is about.
         """
         part = node.node.part
         once = part is not None and len(place.all) == 1 and not stands_elsewhere(node, plain(place.path), self.places())

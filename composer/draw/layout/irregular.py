@@ -27,8 +27,8 @@ MIN_TRUNK = 8
 """Blocks of a part whose longest way stands above its fork, if it has most of them."""
 MAX_EQUAL, MAX_EQUAL_BOX = 3, 220.0
 """How many blocks stand side by side, and how wide they are, where all of them are equally wide."""
-MAX_IRREGULAR_WIDTH = 2300.0
-"""Nearly twice the width of a page: shrunk to it, a wider part could not be read, and a column can."""
+MAX_IRREGULAR_WIDTH = 2400.0
+"""Twice the width of a page: shrunk to it, a wider part could not be read, and a column can."""
 
 NO_SIDE_BOXES: Mapping[str, Sequence[SideBox]] = MappingProxyType({})
 
