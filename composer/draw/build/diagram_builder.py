@@ -381,9 +381,9 @@ class DiagramBuilder:
         """Return the boxes of tables that stand beside the closed box of a block, given what is in that. One that stands once and
         learns one or two, such as a codebook, is what its model is about.
         """
-        part = node.node.part
-        once = part is not None and len(place.all) == 1 and not stands_elsewhere(node, plain(place.path), self.places())
-        if self.depth.level != "block" or self.shut or not once:
+        path = plain(place.path)
+        once = node.node.part is not None and place.all == (path,) and not stands_elsewhere(node, path, self.places())
+        if self.depth.level != "block" or self.shut or self.around or not once:
             return []
         found = [flow.by_path[place.inner(name).path] for name in sorted(tables_in(node.graph))]
         boxes = [replace(one, name="", in_formula=False) for one in found if isinstance(one, Leaf) and one.about.parameters]
