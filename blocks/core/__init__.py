@@ -21,7 +21,7 @@ from blocks.core.fields import (
 from blocks.core.formula import Formula
 from blocks.core.lazy import F, nn, torch
 from blocks.core.library import Library, NameClash, standard
-from blocks.core.look import BlockIcon, BlockView, Look, LoopIcon, Mixture, Piece, SideLook, Steps
+from blocks.core.look import BlockIcon, BlockView, Look, LoopIcon, Mixture, Piece, SideLook, Steps, TableIcon
 from blocks.core.part import (
     Activation,
     Block,
@@ -88,6 +88,7 @@ __all__ = [
     "Sizes",
     "Slot",
     "Steps",
+    "TableIcon",
     "Tensor",
     "Units",
     "Weights",

@@ -42,7 +42,12 @@ class ProductIcon:
     vectors: Literal[2, 3]
 
 
-BlockIcon: TypeAlias = Cells | Curve | LoopIcon | ProductIcon
+@dataclass(frozen=True, slots=True)
+class TableIcon:
+    """Rows of cells, for a table of which rows are picked or compared, such as a codebook or a memory."""
+
+
+BlockIcon: TypeAlias = Cells | Curve | LoopIcon | ProductIcon | TableIcon
 """The small picture in a box."""
 
 

@@ -45,6 +45,10 @@ class Leaf:
     """On a narrow page, all that it says line by line, in place of title, detail and parameters."""
     name: str = ""
     """That of its node, where it tells more than the title."""
+    array: bool = False
+    """Whether it is numbers that read nothing, whose title is their name."""
+    by_name: bool = False
+    """Whether that name comes first in its title, where both have room: it says which of several uses of a block it is."""
     in_formula: bool = False
     """Whether a formula reads it by that name, which it then shows however long its title is."""
     gives: str = ""

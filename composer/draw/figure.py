@@ -39,6 +39,7 @@ from composer.draw.fitting import (
     pages,
 )
 from composer.draw.formula_lines import with_formula_lines
+from composer.draw.layout.boxes import with_even_titles
 from composer.draw.layout.page import MARGIN, NARROW_MARGIN
 from composer.draw.layout.wrapped import NoColumnEnd
 from composer.draw.option_paths import not_drawn, with_paths
@@ -210,12 +211,12 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
 
     def diagram(wanted_depth: Depth) -> tuple[Flow, tuple[Hidden, ...]]:
         flow, gone = arranged(build_diagram(model, wanted_depth), wanted, each, said)
-        return with_formula_lines(flow), gone
+        return with_even_titles(with_formula_lines(flow), typography), gone
 
     said = facts if options["flops"] or options["cache"] else None
     whole_flow = build_diagram(model, depth)
     flow, gone = arranged(whole_flow, wanted, each, said)
-    flow = with_formula_lines(flow)
+    flow = with_even_titles(with_formula_lines(flow), typography)
     if unroll:
         check_boxes(flow)
     head = with_notes(titles(model, options["title"]), gone, wanted, short)

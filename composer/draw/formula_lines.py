@@ -21,15 +21,10 @@ def with_formula_lines(flow: Flow) -> Flow:
     """Return a diagram whose long formulas are in two lines each, below the names of their nodes."""
 
     def of_leaf(item: Leaf) -> Leaf:
-        if (
-            item.rows
-            or item.closed
-            or not (item.look.hue == "merge" or item.look.title == CONSTANT)
-            or len(item.look.detail) <= ONE_LINE
-        ):
+        if item.rows or item.closed or not (item.look.hue == "merge" or is_constant(item)) or len(item.look.detail) <= ONE_LINE:
             return item
         formula, *others = item.look.facts
-        whole = item.look.title == CONSTANT and bool(others) and len(formula) <= ONE_LINE
+        whole = is_constant(item) and bool(others) and len(formula) <= ONE_LINE
         lines = (formula,) if whole else in_lines(formula)
         if len(lines) < 2 and not whole:
             return item
@@ -37,6 +32,11 @@ def with_formula_lines(flow: Flow) -> Flow:
         return replace(item, lines=(("title", title), *(("detail", line) for line in (*lines, *others))))
 
     return flow.map_leaves(of_leaf)
+
+
+def is_constant(item: Leaf) -> bool:
+    """Return whether a block is values that a formula gives at each place of some axes, called so or by its name."""
+    return item.look.title == CONSTANT or (item.array and not item.about.parameters)
 
 
 def in_lines(formula: str) -> tuple[str, ...]:

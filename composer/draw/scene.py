@@ -43,6 +43,8 @@ class Box:
     """Where kinds of passes of a repeat are drawn side by side, the number of the kind that it belongs to: `#1`, the innermost
     repeat first.
     """
+    block: str = ""
+    """The block of the recipe that it is a use of, where its title begins with the name of this one."""
     shade: int | None = None
     """How dark it is where colors tell a size, from 0 to 4; nothing where they tell kinds of blocks."""
 

@@ -676,7 +676,7 @@ def of_detail_input(box: DrawnBox, model: Model) -> Iterator[str]:
 
 def of_state(box: DrawnBox, model: Model) -> Iterator[str]:
     """Yield what is not so of a box that stands for a state of a recurrence: its name and its shape."""
-    if box.lines[0] != box.path.rpartition(".")[2]:
+    if box.lines[0] not in (name := box.path.rpartition(".")[2], spoken(name)):
         yield f"{box.path}: it is not called `{box.lines[0]}`"
     sizes = [number for one in model.states[box.path].sizes for number in numbers(size(one))]
     for line in box.lines[1:]:
@@ -727,7 +727,7 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
                 lines = [" · ".join(TIMES.sub("", one) for one in line.split(" · ")) for line in lines]
             yield from (f"{box.path}: `{line}`: {why}" for line in lines for why in of_some(count, line, known))
         elif model.inside(box.path):
-            yield from closed(box, lines, model)
+            yield from closed(box, lines, model, counted_beside(box, picture, model))
         else:
             yield from (f"{box.path}: `{line}`: {why}" for line in lines for why in of_all(line, passes))
         each_time = model.held.get(box.path, [])
@@ -931,8 +931,15 @@ def joins(wire: DrawnWire, other: DrawnWire) -> bool:
     return same and other.tip is not None and any(line.touches(*wire.corners[-1], REACH) for line in lines_of(other))
 
 
-def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
-    """Yield what is not so of a repeat or a group that is one box."""
+def counted_beside(box: DrawnBox, picture: Picture, model: Model) -> int:
+    """Return how many parameters of a closed box stand in boxes beside it, in the same part of the page."""
+    part = picture.part_of(box.place.left, box.place.top)
+    apart = (one for one in picture.boxes if one.path.rpartition(".")[0] == box.path and not box.place.holds(one.place))
+    return sum(model.owned.get(one.path, 0) for one in apart if picture.part_of(one.place.left, one.place.top) == part)
+
+
+def closed(box: DrawnBox, lines: list[str], model: Model, beside: int = 0) -> Iterator[str]:
+    """Yield what is not so of a repeat or a group that is one box, of whose parameters so many are told beside it."""
     if box.path in model.counts:
         yield from counted(box.path, [box.lines[0], *lines[len(box.lines) :]], model)
     inner = [*model.inside(box.path), model.of(box.path)]
@@ -955,7 +962,9 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
             yield from shared(box.path, own[1], model)
         if re.search(r"^× |[+] × |each|shared|up to|parameters", line):
             continue
-        each = [one.count for one in inner[-1]]
+        each = [one.count - beside for one in inner[-1]]
+        if beside and PARAMETERS.fullmatch(line) and not any(near(said, count) for said in numbers(line) for count in each):
+            yield f"{box.path}: `{line}`: beside it, {beside} are told"
         if told:
             yield from of_blocks(box.path, line, inner)
             yield from of_uses(box.path, line, model)

@@ -130,6 +130,30 @@ graph:
       out: {type: residual, body: gelu, in: mix}
   total: {type: add, in: "layers(1:5).skip"}
 """,
+    "tables_of_rows": """recipe: tables_of_rows
+inputs: {x: "float[batch, time, 24]"}
+blocks:
+  nearest:
+    inputs: {x: "float[batch, time, width]"}
+    graph:
+      narrow: {type: linear, out: 16, in: x}
+      codebook: {type: parameter, shape: [96, 16]}
+      along: {type: einsum, pattern: "b t c, k c -> b t k", in: [narrow, codebook]}
+      index: {type: argmax, axis: last}
+      code: {type: gather, axis: first, in: {x: codebook, index: index}}
+      wide: {type: linear, out: 24}
+  look:
+    inputs: {x: "float[batch, time, width]"}
+    graph: {a: {type: linear, out: 32}, act: relu, b: {type: linear, out: width}}
+graph:
+  nearest: {type: nearest, in: x}
+  places: {type: parameter, shape: [24], trainable: false}
+  placed: {compute: nearest + places}
+  share: {type: parameter, shape: [24]}
+  left: {type: look, in: placed}
+  right: {type: look, in: left}
+  y: {type: add, in: [right, share]}
+""",
 }
 DARK, LIGHT = 'fill="#0C68A6"', 'fill="#A9CFFF"'
 
@@ -161,6 +185,11 @@ def of_wire(ends: str, there: str, planted: str) -> Callable[[str], str]:
         return svg[:start] + re.sub(there, planted, svg[start:end], count=1) + svg[end:]
 
     return plant
+
+
+def table_elsewhere(svg: str) -> str:
+    """Return a picture in which another parameter has the picture of a table."""
+    return re.sub(r'(<g class="node[^>]*data-id=)"nearest.codebook"', r'\1"share"', svg, count=1)
 
 
 def next_layer(svg: str) -> str:
@@ -227,6 +256,13 @@ FAULTS: dict[str, tuple[str, Level, Callable[[str], str]]] = {
     "a formula without its scale": ("formula", "block", lambda svg: svg.replace(" · 0.25", "")),
     "a formula without its mask": ("formula", "block", lambda svg: svg.replace(" − 10000 · (1 − allowed)", "")),
     "a box without the name that a formula reads": ("formula", "block", instead(">scores<", "><")),
+    "the name of a parameter": ("tables_of_rows", "block", instead(">Codebook<", ">Places<")),
+    "the name of what a formula reads": ("tables_of_rows", "block", instead(">places<", ">place<")),
+    "the shape of a table": ("tables_of_rows", "block", instead("learned 96 × 16", "learned 16 × 69")),
+    "parameters that are told beside a box": ("tables_of_rows", "block", instead(">808<", ">2.34 K<")),
+    "frozen numbers that are said to be learned": ("tables_of_rows", "block", instead(">24<", ">learned 24<")),
+    "the name of a use of a block": ("tables_of_rows", "block", instead(">Left · Look<", ">Right · Look<")),
+    "a table of something else": ("tables_of_rows", "block", lambda svg: table_elsewhere(svg)),
     "an attention without its scale": ("router", "full", lambda svg: svg.replace(" / √8", "")),
     "an attention without its mask": ("router", "full", lambda svg: svg.replace(" + mask)", ")")),
 }

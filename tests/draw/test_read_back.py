@@ -14,6 +14,7 @@ from tests.draw.checks import borders, ends, overlaps, starts
 from tests.draw.paper_shapes import paperlike
 from tests.draw.read_back import OPEN, DrawnBox, Model, lies, loose, read
 from tests.draw.read_marks import unmarked
+from tests.draw.read_names import misnamed_titles
 from tests.draw.read_passes import misread
 from tests.draw.read_shapes import missized
 from tests.draw.shapes import forked, grouped, shaped
@@ -97,6 +98,7 @@ def faults(svg: str, recipe: composer.Recipe, model: Model) -> list[str]:
     """Return all that the text of a picture says of a recipe and does not hold."""
     picture = read(svg)
     said = [*lies(picture, model), *loose(picture), *misread(picture, recipe.program)]
+    said += misnamed_titles(svg, picture, model, recipe.program)
     return [*said, *unmarked(svg, picture, model, recipe.program), *missized(svg, picture, recipe.program)]
 
 

@@ -374,7 +374,7 @@ def test_axes_are_called_by_their_names(image: str, node: str, said: str) -> Non
         ("{compute: -x / sqrt(1 + float32(x) * x)}", ("−x / √(1 + x · x)", "")),
         ("{compute: k * parts.a - parts.b}", ("k · a − b", "")),
         ('{compute: "where(x == 1, x, 0)"}', ("where(x = 1, x, 0)", "")),
-        ("{type: constant, over: {i: 4}, value: exp(-2 * i)}", ("Constant", "exp(−2 · i) · for i < 4")),
+        ("{type: constant, over: {i: 4}, value: exp(-2 * i)}", ("y", "exp(−2 · i) · for i < 4")),
         ("{compute: k * parts.a - others.a}", ("k · parts.a − others.a", "")),
     ],
 )

@@ -39,7 +39,7 @@ class Arrangement:
 def titled(leaf: Leaf, label: str) -> Leaf:
     """Return a box with a label for a title, behind how many passes it stands for."""
     passes = re.match(r"× [^ ]+(?:(?:(?<=,)| [-+*/]) [^ ]+)* ", leaf.look.title)
-    return replace(leaf, look=replace(leaf.look, title=f"{passes[0] if passes else ''}{label}"))
+    return replace(leaf, look=replace(leaf.look, title=f"{passes[0] if passes else ''}{label}"), by_name=False)
 
 
 def held_parameters(item: Item) -> int:

@@ -21,6 +21,8 @@ SCALE = re.compile(r"× (\S+)")
 """A block that multiplies by a number, which beside others reads as how often something is there."""
 MOVES, NORMS, BETWEEN, MAPS, OPERATIONS, MAIN = range(-1, 5)
 """How much blocks matter for what a box is."""
+PARAMETER = "Parameter"
+"""The title of learned numbers before their name has its place."""
 NUMBERS = ", "
 """What stands between the numbers that formulas name."""
 
@@ -113,7 +115,7 @@ def named_numbers(look: Look) -> tuple[str, ...]:
 
 def is_parameter(item: Leaf) -> bool:
     """Return whether a block is nothing but numbers that are learned, of which its name tells more than its title."""
-    return item.about.parameters > 0 and item.look.title == "Parameter"
+    return item.about.parameters > 0 and (item.look.title == PARAMETER or item.array)
 
 
 def is_activation(look: Look) -> bool:

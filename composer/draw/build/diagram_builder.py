@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cache
@@ -12,6 +12,7 @@ from typing import assert_never
 from blocks.core import LoopIcon, Steps, size
 from composer.draw.brief.box import widths_in_turn
 from composer.draw.build import repeats
+from composer.draw.build.arrays import tables_in, titled_by_names
 from composer.draw.build.blocks import add_block, add_operations, add_pieces, is_identity, operands_of
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import (
@@ -87,8 +88,8 @@ from composer.draw.build.value_sources import (
     sources,
     stream_of,
 )
-from composer.draw.diagram import Flow, Group, Leaf
-from composer.draw.edges import DiagramSource, FrameInput, ModelInput, Origin, PreviousPass
+from composer.draw.diagram import Flow, Group, Leaf, output_of
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, Origin, PreviousPass
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
 from composer.draw.passes.overview import LAYERS, fold_norms, of_group, told_alike
@@ -99,6 +100,9 @@ from composer.draw.wording import each_pass, shape
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.language.wording import counted
+
+MAX_TABLES = 2
+"""Tables of a block that stand beside its closed box."""
 
 
 def build_diagram(model: RolledProgram, depth: Depth) -> Flow:
@@ -156,6 +160,8 @@ class DiagramBuilder:
         """Paths of repeats of which each pass is a closed box of its own."""
         self.in_one: frozenset[str] = frozenset()
         """Paths of repeats that are one closed box, which tells the widths of all passes."""
+        self.tables: set[str] = set()
+        """Paths of parameters of which rows are picked or compared."""
         self.tapped = False
         """Whether there are such since others read one pass by itself."""
         self.shut = False
@@ -185,10 +191,16 @@ class DiagramBuilder:
         sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in told)
         flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
         if self.depth.level == "overview":
-            return fold_norms(flow)
+            return self.with_titles(fold_norms(flow))
         flow = with_names_of_partners(told_apart(flow, self.names, self.uses))
         flow = with_one_sentence(told_once(told_evenly(flow, self.uses, self.groups)), self.groups)
-        return name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
+        flow = name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
+        return self.with_titles(flow)
+
+    def with_titles(self, flow: Flow) -> Flow:
+        """Return a diagram in which what has a name that says more than its kind has it as title."""
+        frozen = {plain(path) for path in self.counts.frozen}
+        return titled_by_names(flow, self.tables, lambda path: plain(path) not in frozen, self.captions.called)
 
     def at_level(self, level: Level) -> DiagramBuilder:
         """Return one that goes on with this one's work at another level."""
@@ -239,6 +251,7 @@ class DiagramBuilder:
                 values[node.name] = called_by(values[node.name], around.inner(name).path)
             if (gone := self.undone.get(place.path)) is not None:
                 values[node.name] = replace(values[node.name], names=gone.names)
+        self.tables |= {around.inner(name).path for name in tables_in(graph)}
         if self.depth.level != "overview":
             out.items[:] = with_names_in_formulas(out.items, graph, around, self.called)
 
@@ -364,13 +377,36 @@ class DiagramBuilder:
             whole = self.closed(node, (flow,), title, (title, lone.look.title), lone.params, place)
             out.items.append(around_box(whole, lone))
         elif box:
-            out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
+            beside = self.tables_beside(node, place, flow)
+            out.items += [*beside, self.closed_group(node, flow, title, place, [table.about.path for table in beside])]
+            out.edges += [DiagramEdge(DiagramSource(output_of(table)), path, "", False) for table in beside]
             out.edges += noise_into(node, path) if self.depth.level == "block" and not self.shut else []
         else:
             out.items.append(self.frame(node, title, place, flow))
             given = only(given, stream)
         out.edges += edges_into(node.graph, given, path, stream, flow.second_streams)
         return of_frame(node.graph, path, ports)
+
+    def tables_beside(self, node: TypedGroup, place: NodePlace, flow: Flow) -> list[Leaf]:
+        """Return the boxes of tables that stand beside the closed box of a block, given what is in that. One that stands once and
+        learns one or two, such as a codebook, is what its model is about.
+        """
+        path = plain(place.path)
+        once = node.node.part is not None and place.all == (path,) and not stands_elsewhere(node, path, self.places())
+        if self.depth.level != "block" or self.shut or self.around or not once:
+            return []
+        found = [flow.by_path[place.inner(name).path] for name in sorted(tables_in(node.graph))]
+        boxes = [replace(one, name="", in_formula=False) for one in found if isinstance(one, Leaf) and one.about.parameters]
+        return boxes if len(boxes) <= MAX_TABLES else []
+
+    def closed_group(self, node: TypedGroup, flow: Flow, title: str, place: NodePlace, apart: Collection[str]) -> Leaf:
+        """Return a group as one closed box, without the tables that stand `apart`, beside it."""
+        if not apart:
+            return self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place)
+        own = [one for one in (place.inner(inner.name) for inner in node.graph.nodes) if one.path not in apart]
+        params = self.counts.shown_of([one.first for one in own])
+        box = self.closed(node, (flow.without({*apart}),), title, (title,), params, place, own=[one.first for one in own])
+        return replace(box, about=box.about.with_parameters(sum(self.counts.total(one.all) for one in own)))
 
     def is_all_there(self, path: str) -> bool:
         """Return whether a graph around one block is no frame: it is so in each pass, and no option points at it."""
@@ -396,7 +432,7 @@ class DiagramBuilder:
         stream = next((name for name in node.steps if name in given), "")
         flow, ports = self.flow(node.graph, both, place, stream)
         if self.depth.level != "overview" and not self.shut:
-            flow = with_state_boxes(flow, path, node.graph, node.carried, starts)
+            flow = with_state_boxes(flow, path, node.graph, node.carried, starts, self.captions.called)
         read = (one.origin for port in ports if (path, port) in self.read for one in ports[port])
         flow = join_states(resolve_previous_passes(flow, path, ports), read)
         main = stream or first_input(node.graph)
@@ -421,6 +457,14 @@ class DiagramBuilder:
     def frame_shape(self, node: TypedNode) -> str:
         """Return the shape of what a frame gives, where it changes; an overview has room for those of boxes alone."""
         return new_shape(node) if self.depth.level != "overview" else ""
+
+    def misleading_shape(self, node: TypedNode) -> str:
+        """Return the shape of the first output of a box, where that is called like an input or an output of the model of another
+        shape; nothing for others.
+        """
+        known = {**self.program.inputs, **self.root.outputs}
+        name, gives = first_output(node), shape(next(iter(node.outputs.values()), ())) if isinstance(node, TypedGroup) else ""
+        return gives if name in known and shape(known[name]) != gives else ""
 
     def closed(
         self,
@@ -447,7 +491,8 @@ class DiagramBuilder:
         if found.look.hue not in LAYERS and recurs(node):
             found = replace(found, look=replace(found.look, hue="rec", icon=LoopIcon()))
         again = self.shut and stands_elsewhere(node, plain(place.path), self.places())
-        ends = replace(found, shape=new_shape(node), gives=first_output(node), takes=first_taken(node))
+        shape_ = new_shape(node) or self.misleading_shape(node)
+        ends = replace(found, shape=shape_, gives=first_output(node), takes=first_taken(node))
         return replace(ends, name=told, elsewhere=again)
 
     def flow(

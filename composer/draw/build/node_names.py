@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from blocks.core import Activation, Formula, spoken
@@ -26,6 +26,11 @@ MAX_NAME = 14
 
 MAX_LONE_NAME = 20
 """Letters of a name that tells a box from others of its title."""
+
+ROLE = re.compile(r"[a-z]{3,}(_[a-z]{3,})*")
+"""A name of words, which may say what a block is for."""
+LAYERS = {"act", "attention", "attn", "conv", "embed", "ffn", "layer", "mlp", "norm", "proj"}
+"""Words that say what a block is made of."""
 
 NO_ROLE = re.compile(r"(^|_)(act|activation)\d*(_|$)|^[a-z]{1,2}\d+$")
 """A name that tells no more of an activation than that it is one, such as `a1` or `last_act`."""
@@ -51,6 +56,8 @@ def told_apart(flow: Flow, names: Mapping[str, str], uses: Mapping[str, str]) ->
     for path, title in uses.items():
         hidden.setdefault(title, set()).add(names.get(path, ""))
 
+    by_roles = {title for title, own in called.items() if all(map(is_role, own))}
+
     def named(item: Item) -> Item:
         if isinstance(item, Group):
             item = item.map_flows(lambda inner: inner.map_items(named))
@@ -62,11 +69,21 @@ def told_apart(flow: Flow, names: Mapping[str, str], uses: Mapping[str, str]) ->
         if not apart and min(len(places[title]), len(called[title])) < 2:
             return item
         if isinstance(item, Leaf):
-            return item if item.name else replace(item, name=own)
+            first = item.closed and title in by_roles
+            return replace(item, name=item.name or own, by_name=first and item.name in ("", own))
         said = (spoken(own),) if title.lower() in spoken(own).lower() else (title, own)
         return replace(item, header=(*said, *item.header[1:]))
 
     return flow.map_items(named)
+
+
+def is_role(name: str) -> bool:
+    """Return whether a name says what a use of a block is for, and not what it is made of or which number it has.
+
+    >>> [*map(is_role, ("prior", "write_head", "conv", "conv1", "x", "lower_norm"))]
+    [True, True, False, False, False, False]
+    """
+    return ROLE.fullmatch(name) is not None and LAYERS.isdisjoint(name.split("_"))
 
 
 def numbered_name(item: Item) -> str:
@@ -95,6 +112,13 @@ def titled(flow: Flow) -> Iterator[tuple[str, str, str]]:
 def title_of(item: Leaf | Group) -> str:
     """Return the title of a box or a frame; of a box around a closed repeat alone, without that."""
     return item.header[0] if isinstance(item, Group) else without_repeat(item.look.title)
+
+
+def by_itself(name: str, called: Callable[[str], str], *, in_formula: bool) -> str:
+    """Return the name of numbers as their title: as it is `called`, but a letter as it is, and what a formula beside them reads
+    as that writes it.
+    """
+    return name if in_formula or len(name) == 1 else called(name)
 
 
 def own_name(node: TypedGroup, place: NodePlace) -> str:

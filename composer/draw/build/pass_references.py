@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from blocks.core import Look
+from blocks.core import Look, TableIcon
 from composer.draw.about import About
+from composer.draw.build.node_names import by_itself, read_by_name
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture
 from composer.draw.edges import (
     DiagramEdge,
@@ -25,9 +26,12 @@ from composer.draw.wording import each_pass, passes_in_words, shape
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedGraph, TypedScan
+from composer.graph.types import TensorType
 
 MIN_READERS = 2
 """Blocks of a step that read a state which is a box: into the only one, or into blocks in the same one, wires back lead."""
+TABLE_AXES = 3
+"""Of a state that is a table: those of its rows and its columns, and that of the batch."""
 PREVIOUS_STEP = "previous step"
 """What a value of the step before is called where no wire leads back to it."""
 
@@ -123,11 +127,17 @@ def resolve_previous_passes(
 
 
 def with_state_boxes(
-    flow: Flow, path: str, graph: TypedGraph, carried: Mapping[str, str], given: Mapping[str, tuple[DiagramSource, ...]]
+    flow: Flow,
+    path: str,
+    graph: TypedGraph,
+    carried: Mapping[str, str],
+    given: Mapping[str, tuple[DiagramSource, ...]],
+    called: Callable[[str], str],
 ) -> Flow:
     """Return the flow of one step in which a state that several blocks read is a box, which they read by wires of this step: to
-    that leads what the step before gave, and at first what is `given`. Of several such states none is: their boxes and loops
-    would stand around the blocks that read them.
+    that leads what the step before gave, and at first what is `given`. Its title is its name as it is `called` by itself; one of
+    two axes beside the batch has the picture of a table. Of several such states none is a box: their boxes and loops would stand
+    around the blocks that read them.
 
     Before: head(x ~new) new(~head ~new)
     After:  memory(~new) head(x memory) new(~head memory)
@@ -137,12 +147,16 @@ def with_state_boxes(
     for name, port in carried.items():
         if ports[port] == 1 and name not in graph.by_name:
             before = PreviousPass(path, port, immediate=True)
-            boxed = _with_state_box(flow, before, f"{path}.{name}", shape(graph.inputs[name]), given.get(name, ()))
+            type_ = graph.inputs[name]
+            icon = TableIcon() if isinstance(type_, TensorType) and len(type_.axes) == TABLE_AXES else None
+            title = by_itself(name, called, in_formula=name in read_by_name(graph))
+            look = Look(title, (shape(type_),), "state", icon)
+            boxed = _with_state_box(flow, before, f"{path}.{name}", look, given.get(name, ()))
             found += [boxed] if boxed is not flow else []
     return found[0] if len(found) == 1 else flow
 
 
-def _with_state_box(flow: Flow, before: PreviousPass, path: str, seen: str, given: Sequence[DiagramSource]) -> Flow:
+def _with_state_box(flow: Flow, before: PreviousPass, path: str, look: Look, given: Sequence[DiagramSource]) -> Flow:
     """Return the flow with one state as a box, where several blocks read it, and each in the same place what it starts with."""
     led = [edge for edge in flow.all_edges() if edge.source.origin == before]
     into = {(edge.target, edge.port, edge.place) for edge in led}
@@ -154,7 +168,7 @@ def _with_state_box(flow: Flow, before: PreviousPass, path: str, seen: str, give
     if len(readers) < MIN_READERS or started != dict.fromkeys(into if given else (), len(given)):
         return flow  # one wire tells what this and another state start with
     name = path.rpartition(".")[2]
-    value = DiagramSource(NodeOutput(path), seen, state=True)
+    value = DiagramSource(NodeOutput(path), look.detail, state=True)
 
     def changed(inner: Flow) -> Flow:
         edges = (edge.reading(value) if edge in led else edge for edge in inner.edges if not is_start(edge))
@@ -163,7 +177,7 @@ def _with_state_box(flow: Flow, before: PreviousPass, path: str, seen: str, give
     def is_start(edge: DiagramEdge) -> bool:
         return edge in begun and (edge.target, edge.port, edge.place) in into
 
-    leaf = Leaf(About(path, f"{name}: what the step before gave"), Look(name, (seen,), "state"))
+    leaf = Leaf(About(path, f"{name}: what the step before gave"), look)
     reads = [DiagramEdge(source, path, "", True) for source in (*given, led[0].source)]
     found = changed(flow)
     first = next(item.about.path for item in flow.items if item.about.path in readers)

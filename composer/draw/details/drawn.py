@@ -264,7 +264,11 @@ def with_pieces(scene: Scene, pieces: Pieces) -> Scene:
 
 
 def title_of_box(box: Box) -> str:
-    """Return the title of a box; of one for a pass of a repeat, without the number of the pass."""
+    """Return the title of a box; of one for a pass of a repeat, without the number of the pass; of one of several uses of a
+    block, without the name of this one.
+    """
+    if box.block:
+        return box.block
     title = next((text.text for text in box.texts if text.role == "title"), "")
     number = box.about.path.rpartition(".")[2]
     return re.sub(rf"(?:, pass)? {number}$", "", title) if number.isdigit() else title

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from blocks.core.look import Cells, Curve, Hue, LoopIcon, ProductIcon
+from blocks.core.look import Cells, Curve, Hue, LoopIcon, ProductIcon, TableIcon
 from composer.draw.about import About
 from composer.draw.export.marks import (
     BLACK,
@@ -59,6 +59,9 @@ IN_SOME = (9.0, 3.0, 2.0, 3.0)
 
 CELLS_INSET, CUBE_DEPTH = 3.0, 7.0
 """How far the cells of a product are from the border of its icon; and how far a cube reaches back."""
+
+TABLE_ROWS, ROW_CELLS, ROW_GAP = 4, 4, 2.2
+"""Rows of a table in its icon, cells in each, and the pixels between two rows."""
 
 DETAIL_DASH = (5.0, 4.0)
 """Of the border of a block that is drawn from inside beside the figure."""
@@ -242,6 +245,10 @@ class _Painter:
                 yield MarkShape(Path(head), None, pen, "i")
             case ProductIcon(vectors=vectors):
                 yield from (MarkShape(polyline(line), None, pen, "i") for line in (grid if vectors == 2 else cube)(x, y))
+            case TableIcon():
+                for row in table_rows(x, y):
+                    yield MarkShape(row, Ink(self.palette.paper), kind="bg")
+                    yield MarkShape(Path(tuple(strip_steps(row))), None, replace(pen, width=1.1), "i")
             case Swatch(kinds=kinds):
                 if max(kinds) > 1:  # such colors let through what lies below, which in a map of layers is the page
                     yield MarkShape(rectangle(x, y, SWATCH * len(kinds), SWATCH), Ink(self.palette.paper), kind="bg")
@@ -345,6 +352,20 @@ def grid(x: float, y: float) -> Iterator[Sequence[Point]]:
         at = low + (high - low) * number / 3
         yield (x + at, y + low), (x + at, y + high)
         yield (x + low, y + at), (x + high, y + at)
+
+
+def table_rows(x: float, y: float) -> Iterator[Rectangle]:
+    """Yield the place of each row of a table in an icon."""
+    high = (ICON - 2 * CELLS_INSET + ROW_GAP) / TABLE_ROWS - ROW_GAP
+    for number in range(TABLE_ROWS):
+        yield rectangle(x, y + CELLS_INSET + (high + ROW_GAP) * number, ICON, high)
+
+
+def strip_steps(row: Rectangle) -> Iterator[Step]:
+    """Yield a row of a table as a strip: its border, and the lines between its cells."""
+    yield from run_steps(row.x, row.y, row.width, row.height)
+    for number in range(1, ROW_CELLS):
+        yield from (move_to((row.x + row.width * number / ROW_CELLS, row.y)), LineBy((0.0, row.height)))
 
 
 def cube(x: float, y: float) -> Iterator[Sequence[Point]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from blocks.core import TableIcon, spoken
 from composer.draw.brief.block import is_parameter
-from composer.draw.diagram import Leaf, Row
+from composer.draw.diagram import Flow, Leaf, Row
 from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
 from composer.draw.scene import Box
-from composer.draw.series import is_list
+from composer.draw.series import OF, is_list
 from composer.draw.style.line_breaks import LONGEST_FACT, in_lines
 from composer.draw.style.typography import Role, Typography
 
@@ -20,6 +22,8 @@ TWO_COLUMNS_WIDTH = 240.0
 """Width of boxes where a model has several columns, so that two and the wires between them fit into a page."""
 MIN_COLUMN_WIDTH = 132.0
 """The least width of boxes that stand side by side, so that branches with short titles are equally wide."""
+MEMORY_WIDTH, MEMORY_HEIGHT = 168.0, 58.0
+"""The least width of the box of a state that is a table, and its height."""
 MIN_SIDE_WIDTH = 104.0
 """The least width of a box beside another, so that several above each other are in line at both sides."""
 PAD = 9.0
@@ -53,16 +57,51 @@ def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: b
         name = name_room(leaf, 0.0, typography) if leaf.name and (named or leaf.in_formula) else 0.0
         line = needed_in_line(leaf, typography)
         return min((line + name if line + name <= WIDTH or leaf.in_formula else line) + 1, MAX_BOX_WIDTH)
-    params = 0.0 if not leaf.params or tells_params_below(leaf, narrow) else typography.width(leaf.params, "params") + PAD + 8
-    title = typography.width(look.title, "title")
-    with_name = title + 2 * name_room(leaf, icon, typography) if leaf.name and (named or leaf.in_formula) else 0.0
+    params = 0.0 if tells_params_below(leaf, narrow) else params_room(leaf, typography)
+    title, whole = (typography.width(one, "title") for one in (look.title, whole_title(leaf)))
+    beside = leaf.name and (named or leaf.in_formula)
+    if leaf.by_name and whole + 2 * max(icon, params) <= WIDTH:
+        title, beside = whole, ""
+    with_name = title + 2 * name_room(leaf, icon, typography) if beside else 0.0
     most = title + name_room(leaf, icon, typography) + max(params, PAD) if leaf.in_formula else 0.0  # with the title beside it
     title = max(title + 2 * max(icon, params), min(with_name, max(WIDTH, most)))
     lines = details_of(leaf, narrow=narrow)
     detail = max((typography.width(line, "detail") for line in lines), default=0.0) + icon + PAD
     rows = [ICON_ROOM + 6 + swatches(row) + typography.width(row.share, "row") + PAD for row in leaf.rows]
     rows += [ICON_ROOM + 6 + swatches(row) + typography.width(row.look.detail, "detail") + PAD for row in leaf.rows]
-    return min(max(title, detail, *rows) + 1, MAX_BOX_WIDTH)
+    return min(max(title, detail, *rows, MEMORY_WIDTH * is_memory(leaf)) + 1, MAX_BOX_WIDTH)
+
+
+def is_memory(leaf: Leaf) -> bool:
+    """Return whether a block stands for a state that is a table: a model with such a memory is about it."""
+    return leaf.look.hue == "state" and isinstance(leaf.look.icon, TableIcon)
+
+
+def with_even_titles(flow: Flow, typography: Typography) -> Flow:
+    """Return a diagram in which titles begin with names only where all uses of a block have room for theirs."""
+
+    def has_room(leaf: Leaf) -> bool:
+        beside = max(ICON_ROOM if leaf.look.icon is not None else PAD, params_room(leaf, typography))
+        return typography.width(whole_title(leaf), "title") + 2 * beside <= WIDTH
+
+    leaves = (leaf for leaf in flow.leaves() if isinstance(leaf, Leaf) and leaf.by_name)
+    long = {leaf.look.title for leaf in leaves if not has_room(leaf)}
+    return flow.map_leaves(lambda leaf: replace(leaf, by_name=leaf.by_name and leaf.look.title not in long)) if long else flow
+
+
+def params_room(leaf: Leaf, typography: Typography) -> float:
+    """Return the room for the number of parameters at the right of a title."""
+    return typography.width(leaf.params, "params") + PAD + 8 if leaf.params else 0.0
+
+
+def whole_title(leaf: Leaf) -> str:
+    """Return the title of a block with its name before it where that tells which use of the block it is: `Prior · Gaussian`, or
+    `Previous decoder` where the name says the title too; else the title alone.
+    """
+    name, title = spoken(leaf.name), leaf.look.title
+    if not (leaf.by_name and leaf.name):
+        return title
+    return name if title.lower() in name.lower() else f"{name}{OF}{title}"
 
 
 def name_room(leaf: Leaf, icon: float, typography: Typography) -> float:
@@ -134,6 +173,8 @@ def box_height(leaf: Leaf, typography: Typography, *, narrow: bool = False) -> f
     more = DETAIL_LINE * typography.scale * max(details - 1, 0)
     if leaf.rows:
         return (HEAD if details else PLAIN_HEAD) + more + row_height(leaf) * len(leaf.rows)
+    if is_memory(leaf):
+        return MEMORY_HEIGHT
     return TWO_LINES + more if details else ICON_LINE if leaf.look.icon is not None else ONE_LINE
 
 
@@ -191,7 +232,10 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
                 )
             )
     dashed = look.hue in ("loss", "state")
-    return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), dashed, double=look.double)
+    called = look.title if leaf.by_name else ""
+    return Box(
+        leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), dashed, double=look.double, block=called
+    )
 
 
 def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool, typography: Typography) -> list[Text]:
@@ -202,8 +246,10 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
     room = width - 2 * max(icon, beyond)
     size = typography.scale
     top = middle - DETAIL_LINE * size * max(len(details) - 1, 0) / 2
-    title = typography.fitted(leaf.look.title, "title", room)
-    if leaf.in_formula:
+    title, name = whole_title(leaf), ""
+    if title == leaf.look.title or typography.width(title, "title") > room:
+        title, name = typography.fitted(leaf.look.title, "title", room), leaf.name
+    if leaf.in_formula and name:
         half = typography.width(title, "title") / 2
         least = x - width / 2 + name_room(leaf, icon, typography) + half  # where the name stands beside it
         at = least if x < least <= x + width / 2 - beyond - half else x
@@ -216,8 +262,8 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
         texts.append(Text(x + offset, top + 9 + 3.5 * size + DETAIL_LINE * size * number, said, role, scale=size))
     start = x - width / 2 + icon
     beside = top - 4 if details else top + 3.5 * size
-    if leaf.name and start + typography.width(leaf.name, "name") + NAME_GAP <= texts[0].area.left + 0.01:
-        texts.append(Text(start, beside, leaf.name, "name", "start", scale=size))
+    if name and start + typography.width(name, "name") + NAME_GAP <= texts[0].area.left + 0.01:
+        texts.append(Text(start, beside, name, "name", "start", scale=size))
     if params:
         texts.append(Text(x + width / 2 - PAD, beside, params, "params", "end", size))
     return texts

@@ -134,7 +134,8 @@ class Gap:
         if item is None:
             return ""
         flow, value = self.spine.flow, output_of(item)
-        if value not in self.spine.read and not (flow.outlet and flow.outlet.path == value.path):
+        away = value not in self.spine.read and not (flow.outlet and flow.outlet.path == value.path)
+        if away and not (value in self.spine.sent and self.first_output()):
             return item.after if value in self.spine.sent else ""  # the wire to another column tells the shape
         options = self.spine.options
         shape = shape_in(told_shape(item), self.spine.width / 2, options.typography) if options.shapes else ""

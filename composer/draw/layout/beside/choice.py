@@ -19,6 +19,10 @@ MIN_WINDING = 2
 """Wires with corners from which on a model is laid out in layers too: one alone is a skip connection."""
 
 
+MAX_MORE = 2.0
+"""How many times as much room layers take at most, where columns do."""
+
+
 def once(options: LayoutOptions) -> Opens:
     """Return what says of each repeat, once, whether its inside is clearly easier to follow in layers."""
     known: dict[str, bool] = {}
@@ -49,7 +53,14 @@ def clearest(usual: Fragment, flow: Flow, opens: Opens, options: LayoutOptions) 
     unusual = passages or find_parallel_streams(sort_topologically(flow), options)[1] is not None
     if found is None or not clearer(usual, found, 1.0 if unusual else CLEARLY):
         return usual
+    if not unusual and size(found) > MAX_MORE * size(usual):
+        return usual
     found = in_layers(flow, options, items_of) or found
     shift(found, found.left, 0)
     found.left, found.right = 0.0, found.left + found.right
     return found
+
+
+def size(found: Fragment) -> float:
+    """Return how much of a page a drawing takes."""
+    return (found.left + found.right) * found.height
