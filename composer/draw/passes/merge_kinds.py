@@ -120,7 +120,8 @@ def _item(
     if all(isinstance(item, Leaf) for item in alike):
         leaves = [item for item in alike if isinstance(item, Leaf)]
         shape = _shape(leaves, flows, passes)
-        found = _leaf(replace(leaves[0], about=about, shape=shape), leaves, passes, around, inner=inner)
+        places = leaves[0].places if len({leaf.places for leaf in leaves}) == 1 else ""
+        found = _leaf(replace(leaves[0], about=about, shape=shape, places=places), leaves, passes, around, inner=inner)
     elif all(isinstance(item, Group) for item in alike):
         groups = [item for item in alike if isinstance(item, Group)]
         shape = _shape(groups, flows, passes)
@@ -243,7 +244,9 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
             assert isinstance(item, Leaf)
             both = before[0].items[0].about.parameters + item.about.parameters
             said = of_each([before[0].items[0].about.description, item.about.description])
-            one = before[0].with_items([replace(item, about=replace(item.about, parameters=both, description=said))])
+            alike_places = item.places if all(one.places == item.places for one in before[0].leaves() if isinstance(one, Leaf)) else ""
+            about_both = replace(item.about, parameters=both, description=said)
+            one = before[0].with_items([replace(item, about=about_both, places=alike_places)])
             count += before[1]
         kinds[key] = one, count
         cells[key] = *cells.get(key, ()), number
