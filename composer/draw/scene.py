@@ -20,6 +20,9 @@ Direction: TypeAlias = Literal["up", "right"]
 Places: TypeAlias = Literal["", "fewer", "more"]
 """Whether a block gives fewer or more places along time, height or width than it reads."""
 Side: TypeAlias = Literal["left", "right", "top", "bottom"]
+UPRIGHT: tuple[Side, Side] = ("top", "bottom")
+LEVEL: tuple[Side, Side] = ("right", "left")
+"""Where a stream leaves that runs up or down, and to the right or to the left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ from tests.draw.read_back import (
 )
 from tests.draw.read_passes import held
 from tests.draw.read_reductions import misreduced
+from tests.draw.read_slants import mislanted
 
 WINDOWS = re.compile(r"\bwindow (\d+(?:, \d+)*)")
 """How far masks reach."""
@@ -86,6 +87,7 @@ def unmarked(svg: str, picture: Picture, model: Model, typed: TypedProgram) -> I
     yield from in_other_passes(picture, model)
     yield from misdrawn(svg, picture, typed)
     yield from misreduced(picture, typed)
+    yield from mislanted(picture, typed)
 
 
 # -- wires

@@ -63,15 +63,17 @@ def _resolution(read: InputTypes, given: PortTypes) -> Resolution:
 
 
 def resolution(before: Sequence[Dim], after: Sequence[Dim]) -> Resolution:
-    """Return what becomes of the places of a tensor whose axes have some sizes before and after. All axes are places but the first
-    and that of channels: the last one of rows, and of images the last one or that before these or before time. Of images, both
-    height and width change: one axis alone may be channels.
+    """Return what becomes of the places of a tensor whose axes have some sizes before and after. All axes are places but the
+    first and that of channels: of rows the last one, of images the last one or that before height and width, or before time.
+    Of images, two must change: one axis alone may be channels.
 
     >>> resolution((1, 3, 64, 64), (1, 8, 32, 32)), resolution((1, 32, 32, 8), (1, 32, 32, 16))
     (Resolution(places='fewer', said='fewer places: 64 × 64 → 32 × 32'), Resolution(places='', said=''))
     """
     rank = len(before)
-    if rank != len(after) or rank < ROWS or before[0] != after[0] or _in_order(before) == _in_order(after):  # other rows, or only put elsewhere
+    if (
+        rank != len(after) or rank < ROWS or before[0] != after[0] or _in_order(before) == _in_order(after)
+    ):  # other rows, or only put elsewhere
         return SAME
     for channels in (1, rank - IMAGES + 1, rank - 1) if rank >= IMAGES else (rank - 1,):
         axes = [axis for axis in range(1, rank) if axis != channels]

@@ -1,4 +1,4 @@
-"""Boxes that give fewer or more places than they read: narrower, or wider, toward where the stream leaves, as papers draw them."""
+"""Boxes that give fewer or more places than they read: narrower, or wider, toward where the stream leaves, as in papers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from composer.draw.geometry import Area, Point
-from composer.draw.scene import Box, Direction, Scene, Side, Slant, WirePath
+from composer.draw.scene import LEVEL, UPRIGHT, Box, Direction, Scene, Side, Slant, WirePath
 
 MOST, LEAST = 12.0, 6.0
 """How far the corners of the narrower side stand back: as far as what is written in the box has room for; and at least."""
@@ -20,8 +20,6 @@ CORNER = 9.0
 ON = 1.0
 """So near to a border, a wire ends there."""
 OPPOSITE: Mapping[Side, Side] = {"top": "bottom", "bottom": "top", "left": "right", "right": "left"}
-UPRIGHT: tuple[Side, Side] = ("top", "bottom")
-LEVEL: tuple[Side, Side] = ("right", "left")
 
 
 def with_slants(scene: Scene) -> Scene:
@@ -80,7 +78,7 @@ def side_of(point: Point, area: Area) -> Side | None:
 
 
 def _room(inner: Area, area: Area, toward: Side, free: float) -> float:
-    """Return how far the corners of a side of a rectangle may stand back for it that something inside stays free of the border."""
+    """Return how far the corners of a side of a rectangle may stand back so that something inside is free of the border."""
     if toward in UPRIGHT:
         beside, whole = min(inner.left - area.left, area.right - inner.right), area.bottom - area.top
         reach = area.bottom - inner.top if toward == "top" else inner.bottom - area.top

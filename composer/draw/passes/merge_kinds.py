@@ -244,7 +244,9 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
             assert isinstance(item, Leaf)
             both = before[0].items[0].about.parameters + item.about.parameters
             said = of_each([before[0].items[0].about.description, item.about.description])
-            alike_places = item.places if all(one.places == item.places for one in before[0].leaves() if isinstance(one, Leaf)) else ""
+            alike_places = (
+                item.places if all(one.places == item.places for one in before[0].leaves() if isinstance(one, Leaf)) else ""
+            )
             about_both = replace(item.about, parameters=both, description=said)
             one = before[0].with_items([replace(item, about=about_both, places=alike_places)])
             count += before[1]
