@@ -51,7 +51,8 @@ def shown_by(box: DrawnBox, picture: Picture) -> str:
     wide, high = (c - a) / (e - g), (h - b) / (f - d)
     sides = ("top", "bottom") if wide != 1 else ("left", "right")
     narrow = sides[0] if (wide if wide != 1 else high) < 1 else sides[1]
-    comes = [side_of(wire.tip, box, sides) for wire in picture.wires if wire.target == box.path and not wire.port and wire.tip]
+    wires = sorted((wire for wire in picture.wires if wire.target == box.path), key=lambda wire: bool(wire.port))
+    comes = [side_of(wire.tip, box, sides) for wire in wires if wire.tip]
     goes = [side_of(wire.start, box, sides) for wire in picture.wires if wire.source == box.path]
     for side in filter(None, comes):
         return "more" if narrow == side else "fewer"

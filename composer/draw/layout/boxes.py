@@ -162,6 +162,8 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
     """Return a block as a box around a middle x, its lower edge at y."""
     look, top = leaf.look, y - height
     whole, width = width, width - 2 * inset(leaf)
+    if whole > width:  # nothing is cut for it
+        width = min(max(width, _needed(leaf, typography, narrow=narrow, named=True)), whole)
     left, right = x - width / 2, x + width / 2
     own = box_height(leaf, typography, narrow=narrow)
     icons = []

@@ -9,7 +9,7 @@ from itertools import pairwise
 from composer.draw.geometry import Area, Point
 from composer.draw.scene import LEVEL, UPRIGHT, Box, Direction, Scene, Side, Slant, WirePath
 
-MOST, LEAST = 12.0, 6.0
+MOST, LEAST = 12.0, 3.0
 """How far the corners of the narrower side stand back: as far as what is written in the box has room for; and at least."""
 SHARE = 0.2
 """Of a side, what may stand back at either end at most."""
@@ -44,7 +44,8 @@ def slanted(
 def _with_slant(box: Box, wires: Sequence[WirePath], direction: Direction) -> Box:
     """Return a box with its slanted sides."""
     area = box.area
-    comes = [side_of(wire.points[-1], area) for wire in wires if wire.target == box.about.path and not wire.port]
+    into = sorted((wire for wire in wires if wire.target == box.about.path), key=_first_port)
+    comes = [side_of(wire.points[-1], area) for wire in into]
     goes = [(wire.points[0], side_of(wire.points[0], area)) for wire in wires if wire.source == box.about.path]
     leaves = _leaves_at([side for side in comes if side], [side for _, side in goes if side], direction)
     toward = leaves if box.places == "fewer" else OPPOSITE[leaves]
@@ -54,6 +55,11 @@ def _with_slant(box: Box, wires: Sequence[WirePath], direction: Direction) -> Bo
     side = box.width if toward in UPRIGHT else box.height
     rooms = [*(_room(one, area, toward, FREE) for one in written), *(_room(one, area, toward, CORNER) for one in met)]
     return replace(box, slant=Slant(toward, max(min([MOST, SHARE * side, *rooms]), min(LEAST, SHARE * side))))
+
+
+def _first_port(wire: WirePath) -> tuple[bool, bool]:
+    """Return a key that sorts what comes into a box, its stream first."""
+    return bool(wire.port), wire.style != "main"
 
 
 def _leaves_at(comes: Sequence[Side], goes: Sequence[Side], direction: Direction) -> Side:
