@@ -56,10 +56,9 @@ def resolution_of_passes(first: TypedGraph, last: TypedGraph) -> Resolution:
 
 def _resolution(read: InputTypes, given: PortTypes) -> Resolution:
     """Return what becomes of the places of the first of some values, which must be one tensor, in the first one given."""
-    for came, gives in zip(read.values(), given.values(), strict=False):
-        tensors = isinstance(came, TensorType) and isinstance(gives, TensorType)
-        return resolution(came.sizes, gives.sizes) if tensors else SAME
-    return SAME
+    came, gives = next(iter(read.values()), None), next(iter(given.values()), None)
+    tensors = isinstance(came, TensorType) and isinstance(gives, TensorType)
+    return resolution(came.sizes, gives.sizes) if tensors else SAME
 
 
 def resolution(before: Sequence[Dim], after: Sequence[Dim]) -> Resolution:
@@ -71,9 +70,8 @@ def resolution(before: Sequence[Dim], after: Sequence[Dim]) -> Resolution:
     (Resolution(places='fewer', said='fewer places: 64 × 64 → 32 × 32'), Resolution(places='', said=''))
     """
     rank = len(before)
-    if (
-        rank != len(after) or rank < ROWS or before[0] != after[0] or _in_order(before) == _in_order(after)
-    ):  # other rows, or only put elsewhere
+    alike = rank == len(after) and rank >= ROWS and before[0] == after[0]
+    if not alike or sorted(map(str, before)) == sorted(map(str, after)):  # the same axes in another order
         return SAME
     for channels in (1, rank - IMAGES + 1, rank - 1) if rank >= IMAGES else (rank - 1,):
         axes = [axis for axis in range(1, rank) if axis != channels]
@@ -82,10 +80,6 @@ def resolution(before: Sequence[Dim], after: Sequence[Dim]) -> Resolution:
             counts = (" × ".join(size(sizes[axis]) for axis in changed) for sizes in (before, after))
             return Resolution(places, f"{places} places: {' → '.join(counts)}")
     return SAME
-
-
-def _in_order(sizes: Sequence[Dim]) -> list[str]:
-    return sorted(map(str, sizes))
 
 
 def _change(pairs: Sequence[tuple[Dim, Dim]]) -> Places:

@@ -237,8 +237,8 @@ def polygon(box: Box) -> dict[str, str]:
     """Return the shape of a box, which may be narrower at a side."""
     if box.slant is None:
         return {"shape": "box"}
-    least, most = 1 - 2 * box.slant.by / (box.width if box.slant.toward in UPRIGHT else box.height), 1.0
-    share = (most - least) / (most + least)
+    least = 1 - 2 * box.slant.by / (box.width if box.slant.toward in UPRIGHT else box.height)  # of the wider side
+    share = (1 - least) / (1 + least)
     distortion = -share / sqrt(1 - share * share)  # Graphviz stretches both ends by the length of (distortion, 1)
     turn = TURNS[box.slant.toward]
     return {"shape": "polygon", "sides": "4", "distortion": f"{distortion:.4f}"} | ({"orientation": str(turn)} if turn else {})
