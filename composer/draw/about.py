@@ -27,6 +27,10 @@ class About:
     merged: tuple[str, ...] = ()
     """Paths of the nodes that it stands for, where a reader wants several as one."""
 
+    def saying(self, more: str) -> About:
+        """Return the same of a thing of which more is told, if anything is."""
+        return replace(self, description="; ".join(filter(None, (self.description, more))))
+
     def with_parameters(self, count: int) -> About:
         """Return the same of a thing that holds so many."""
         return replace(self, parameters=count)

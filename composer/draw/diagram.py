@@ -10,6 +10,7 @@ from blocks.core import Look
 from composer.draw.about import About
 from composer.draw.edges import DiagramEdge, DiagramSource, ModelInput, NodeOutput, Origin
 from composer.draw.paths import belongs
+from composer.draw.scene import Places
 from composer.draw.style.typography import Role
 
 
@@ -59,6 +60,8 @@ class Leaf:
     """Whether it stands for what is in it, which it may tell in a few lines."""
     elsewhere: bool = False
     """Whether it is a block of the recipe in another closed box that stands elsewhere in the model too."""
+    places: Places = ""
+    """Whether it gives fewer or more places than it reads, in all passes that it stands for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from composer.draw.closing import (
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Titles
 from composer.draw.layout.ends.places import with_places
 from composer.draw.layout.page import narrow_page, page
+from composer.draw.layout.slants import with_slants
 from composer.draw.paths import is_pass, plain
 from composer.draw.scene import Direction, Scene
 from composer.draw.style.typography import Typography
@@ -88,11 +89,12 @@ class Attempts:
         scene = page(
             flow, self.titles, self.typography, shapes=self.shapes, high=high, break_after=self.break_after, upright=upright
         )
-        return with_places(scene if upright else turned(scene, self.typography), self.typography)
+        return with_places(with_slants(scene if upright else turned(scene, self.typography)), self.typography)
 
     def in_column(self, flow: Flow, room: float) -> Scene:
         """Return a drawing in one column, no wider than there is room if that can be."""
-        return with_places(narrow_page(flow, self.titles, room, self.typography, shapes=self.shapes), self.typography)
+        scene = narrow_page(flow, self.titles, room, self.typography, shapes=self.shapes)
+        return with_places(with_slants(scene), self.typography)
 
 
 HARDLY_LARGER, NOTES_FACTOR = 1.02, 1.1

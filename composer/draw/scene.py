@@ -17,6 +17,24 @@ DOTTED: frozenset[Style] = frozenset({"idle", "measured"})
 DASHED: frozenset[Style] = frozenset({"loss", "loop"})
 Direction: TypeAlias = Literal["up", "right"]
 """Where the stream of a drawing runs to."""
+Places: TypeAlias = Literal["", "fewer", "more"]
+"""Whether a block gives fewer or more places along time, height or width than it reads."""
+Side: TypeAlias = Literal["left", "right", "top", "bottom"]
+UPRIGHT: tuple[Side, Side] = ("top", "bottom")
+LEVEL: tuple[Side, Side] = ("right", "left")
+"""Where a stream leaves that runs up or down, and to the right or to the left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slant:
+    """How a box narrows."""
+
+    toward: Side
+    """Where it is narrower."""
+    by: float
+    """How far the corners of that side stand back, on either side."""
+
+
 Happened: TypeAlias = Literal["added", "removed", "replaced", "altered", "rewired", "shared"]
 """What became of a thing from one model to another."""
 
@@ -47,11 +65,27 @@ class Box:
     """The block of the recipe that it is a use of, where its title begins with the name of this one."""
     shade: int | None = None
     """How dark it is where colors tell a size, from 0 to 4; nothing where they tell kinds of blocks."""
+    places: Places = ""
+    """Whether it gives fewer or more places than it reads, for which it becomes narrower or wider along the stream."""
+    slant: Slant | None = None
+    """That, where wires tell which way the stream goes through it."""
 
     @property
     def area(self) -> Area:
-        """The rectangle of the border."""
+        """The rectangle of the border, and around one with slanted sides."""
         return Area(self.x, self.y, self.x + self.width, self.y + self.height)
+
+    @property
+    def corners(self) -> tuple[Point, Point, Point, Point]:
+        """Those of the border, from the upper left one to the right."""
+        area, by = self.area, self.slant.by if self.slant else 0.0
+        toward = self.slant.toward if self.slant else ""
+        return (
+            (area.left + by * (toward == "top"), area.top + by * (toward == "left")),
+            (area.right - by * (toward == "top"), area.top + by * (toward == "right")),
+            (area.right - by * (toward == "bottom"), area.bottom - by * (toward == "right")),
+            (area.left + by * (toward == "bottom"), area.bottom - by * (toward == "left")),
+        )
 
     def moved(self, dx: float, dy: float) -> Box:
         """Return the same elsewhere, with all that is in it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
+from math import dist
 
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.paths import lies_in
@@ -58,8 +59,68 @@ def crosses(a: Point, b: Point, area: Area) -> bool:
     return low < high - 1e-9
 
 
+def goes_into(a: Point, b: Point, corners: Sequence[Point]) -> bool:
+    """Return whether a straight piece goes more than a line's width into a convex shape, whose corners are told clockwise
+    (Cyrus and Beck).
+    """
+    low, high = 0.0, 1.0
+    for (x, y), (end_x, end_y) in pairwise((*corners, corners[0])):
+        length = dist((x, y), (end_x, end_y))
+        across = -(end_y - y) / length, (end_x - x) / length  # to the inside
+        room = across[0] * (a[0] - x) + across[1] * (a[1] - y) - TOUCH
+        step = across[0] * (b[0] - a[0]) + across[1] * (b[1] - a[1])
+        if abs(step) < 1e-9:
+            if room <= 0:
+                return False
+        elif step > 0:
+            low = max(low, -room / step)
+        else:
+            high = min(high, room / -step)
+    return low < high - 1e-9
+
+
+def enters(a: Point, b: Point, path: str, scene: Scene) -> bool:
+    """Return whether a straight piece that crosses the rectangle around a box or a circle goes into it, whatever its sides."""
+    boxes = [box for box in scene.boxes if box.about.path == path]
+    return not boxes or any(goes_into(a, b, box.corners) for box in boxes)
+
+
+def leaning(scene: Scene) -> Iterator[str]:
+    """Yield every box whose sides are slanted or not, other than it changes the number of places; what is written in one and
+    leaves it; and every wire that ends beside its border.
+    """
+    for box in scene.boxes:
+        path, corners = box.about.path, box.corners
+        if (box.slant is None) != (not box.places):
+            yield f"{path} gives `{box.places}` places"
+        if box.slant is None:
+            continue
+        area = box.area
+        for name, inner in [*((text.text, text.area) for text in box.texts), *(("icon", icon.area) for icon in box.icons)]:
+            own = ((x, y) for x in (inner.left, inner.right) for y in (inner.top, inner.bottom))
+            if any(depth(point, corners) < 0 for point in own):
+                yield f"`{name}` leaves {path}"
+        for wire in scene.wires:
+            for end in (wire.points[0], wire.points[-1]):
+                if holds(area.grown(-TOUCH), end) and abs(depth(end, corners)) > TOUCH:
+                    yield f"{wire.source} → {wire.target} ends in {path}"
+                at_border = holds(area.grown(TOUCH), end) and not holds(area.grown(-TOUCH), end)
+                if at_border and depth(end, corners) < -TOUCH:
+                    yield f"{wire.source} → {wire.target} ends beside {path}"
+
+
+def depth(point: Point, corners: Sequence[Point]) -> float:
+    """Return how far a point is from the border of a convex shape, whose corners are told clockwise; less than 0 outside."""
+    found = []
+    for (x, y), (end_x, end_y) in pairwise((*corners, corners[0])):
+        length = dist((x, y), (end_x, end_y))
+        found.append(((end_x - x) * (point[1] - y) - (end_y - y) * (point[0] - x)) / length)
+    return min(found)
+
+
 def overlaps(scene: Scene) -> Iterator[str]:
     """Yield everything that lies on something else."""
+    yield from leaning(scene)
     said = [(text.text, text.area) for text in texts(scene)]
     page = Area(0, 0, scene.width, scene.height).grown(-EDGE)
     for name, area in said:
@@ -84,7 +145,7 @@ def overlaps(scene: Scene) -> Iterator[str]:
         name = f"{wire.source} → {wire.target}"
         for a, b in pieces(wire):
             yield from (f"{name} crosses `{text}`" for text, area in letters if crosses(a, b, area))
-            yield from (f"{name} crosses {path}" for path, area in solid if crosses(a, b, area))
+            yield from (f"{name} crosses {path}" for path, area in solid if crosses(a, b, area) and enters(a, b, path, scene))
             if not wire.curved and abs(a[0] - b[0]) > 0.05 and abs(a[1] - b[1]) > 0.05:
                 yield f"{name} is not upright"
     for one_wire, other_wire in combinations(scene.wires, 2):

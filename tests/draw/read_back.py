@@ -128,6 +128,8 @@ class DrawnBox:
     """The nodes that it stands for, where these are several."""
     letters: list[str] = field(default_factory=list)
     """How each line is written: large and bold, or small."""
+    corners: list[tuple[float, float]] = field(default_factory=list)
+    """Those of its border, from the upper left one to the right, where its sides are slanted."""
 
 
 @dataclass
@@ -215,7 +217,16 @@ def read(svg: str) -> Picture:
             if len({*letters[:2]}) < len(lines[:2]) and COUNTED.match(lines[1]):  # of a title in two lines
                 lines[:2], letters = [" · ".join(lines[:2])], letters[1:]
             box = DrawnBox(
-                group.get("data-id", ""), place(group), tip, described, lines, swatches, next(names, ""), several, letters
+                group.get("data-id", ""),
+                place(group),
+                tip,
+                described,
+                lines,
+                swatches,
+                next(names, ""),
+                several,
+                letters,
+                outline(group),
             )
             picture.boxes.append(box)
         elif "detail" in kinds:
@@ -312,7 +323,32 @@ def place(group: ET.Element) -> Place:
             return rectangle(shape)
         if shape.tag == f"{SVG}circle":
             return Place(at["cx"] - at["r"], at["cy"] - at["r"], at["cx"] + at["r"], at["cy"] + at["r"])
+        if shape.tag == f"{SVG}path":
+            xs, ys = zip(*round_corners(shape.get("d", "")), strict=True)
+            return Place(min(xs), min(ys), max(xs), max(ys))
     raise AssertionError(ET.tostring(group))
+
+
+def outline(group: ET.Element) -> list[tuple[float, float]]:
+    """Return the corners of a box with slanted sides, from the upper left one to the right; nothing for others."""
+    first = next((shape for shape in group if shape.tag in {f"{SVG}{name}" for name in ("rect", "circle", "path")}), None)
+    if first is None or first.tag != f"{SVG}path":
+        return []
+    last, *others = reversed(round_corners(first.get("d", "")))
+    return [last, *reversed(others)]
+
+
+def round_corners(drawn: str) -> list[tuple[float, float]]:
+    """Return the corners of a closed path that are round: the control points of its curves."""
+    found: list[tuple[float, float]] = []
+    x = y = 0.0
+    for letter, said in re.findall(r"([Mlhvq])([^A-Za-z]*)", drawn):
+        at = [*map(float, said.split())]
+        if letter == "q":
+            found.append((x + at[0], y + at[1]))
+        dx, dy = (0.0, at[0]) if letter == "v" else (at[0], 0.0) if letter == "h" else (at[-2], at[-1])
+        x, y = (dx, dy) if letter == "M" else (x + dx, y + dy)
+    return found
 
 
 def wire(group: ET.Element) -> DrawnWire:

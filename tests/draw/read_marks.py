@@ -43,6 +43,7 @@ from tests.draw.read_idioms import blocks_with_others, misnamed_idioms, shown_by
 from tests.draw.read_letters import mislettered
 from tests.draw.read_passes import held
 from tests.draw.read_reductions import misreduced
+from tests.draw.read_slants import mislanted
 from tests.draw.read_squeezes import squeezed
 
 WINDOWS = re.compile(r"\bwindow (\d+(?:, \d+)*)")
@@ -90,6 +91,7 @@ def unmarked(svg: str, picture: Picture, model: Model, typed: TypedProgram) -> I
     yield from misdrawn(svg, picture, typed)
     yield from misreduced(picture, typed)
     yield from misnamed_idioms(picture, typed)
+    yield from mislanted(picture, typed)
 
 
 # -- wires

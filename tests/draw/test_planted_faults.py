@@ -55,6 +55,13 @@ graph:
   third: {type: residual, norm: layernorm, body: {type: cross_attention, heads: 8, in: {memory: text}}}
 outputs: {y: third}
 """,
+    "places": """recipe: places
+inputs: {x: "float[batch, 3, 64, 64]"}
+graph:
+  fewer: {type: conv2d, out: 8, kernel_size: 3, stride: 2, padding: 1}
+  same: {type: conv2d, out: 8, kernel_size: 3, padding: 1}
+outputs: {y: same}
+""",
     "sizes": """recipe: sizes
 inputs: {x: "float[batch, 64, 4, 4]"}
 graph:
@@ -203,6 +210,51 @@ def turned(there: str) -> Callable[[str], str]:
     return lambda svg: re.sub(there, lambda found: found[0].replace(DARK, LIGHT), svg, count=1)
 
 
+def turned_over(path: str) -> Callable[[str], str]:
+    """Return how a box with slanted sides is narrower at the other end."""
+
+    def plant(svg: str) -> str:
+        box = next(box for box in read(svg).boxes if box.path == path)
+        (left, top), (right, _), (far, low), (near, _) = box.corners
+        return with_border(svg, path, [(near, top), (far, top), (right, low), (left, low)])
+
+    return plant
+
+
+def straightened(path: str) -> Callable[[str], str]:
+    """Return how a box has no slanted sides any more."""
+
+    def plant(svg: str) -> str:
+        place = next(box.place for box in read(svg).boxes if box.path == path)
+        size = f'width="{place.right - place.left:.1f}" height="{place.bottom - place.top:.1f}"'
+        return with_shape(svg, path, f'<rect class="s" x="{place.left:.1f}" y="{place.top:.1f}" {size}/>')
+
+    return plant
+
+
+def narrowed(svg: str, path: str, like: str) -> str:
+    """Return a picture in which one box has the sides of another one below it."""
+    own, other = (next(box for box in read(svg).boxes if box.path == one) for one in (path, like))
+    return with_border(svg, path, [(x, y + own.place.top - other.place.top) for x, y in other.corners])
+
+
+def with_border(svg: str, path: str, corners: list[tuple[float, float]]) -> str:
+    """Return a picture in which the border of a box goes through other corners."""
+    first, *others = [*corners[1:], corners[0]]
+    pieces, at = [f"M{corners[0][0]:.1f} {corners[0][1]:.1f}"], corners[0]
+    for x, y in (first, *others):
+        pieces.append(f"q{x - at[0]:.1f} {y - at[1]:.1f} {x - at[0]:.1f} {y - at[1]:.1f}")
+        at = x, y
+    return with_shape(svg, path, f'<path class="s" d="{"".join(pieces)}z"/>')
+
+
+def with_shape(svg: str, path: str, shape: str) -> str:
+    """Return a picture in which a box has another border."""
+    start = svg.index(f'data-id="{path}"')
+    end = svg.index("<text", start)
+    return svg[:start] + re.sub(r"<(?:path|rect)[^>]*/>", shape, svg[start:end], count=1) + svg[end:]
+
+
 FAULTS: dict[str, tuple[str, Level, Callable[[str], str]]] = {
     "kinds of a repeat dropped": ("windows", "block", lambda svg: re.sub(r"window 8, 16, 32, 48|8, 16, 32, 48", "window 8", svg)),
     "one window of all in the overview": ("windows", "overview", lambda svg: svg.replace("window 8, 16, 32, 48", "window 8")),
@@ -248,6 +300,9 @@ FAULTS: dict[str, tuple[str, Level, Callable[[str], str]]] = {
     "sizes in another order": ("sizes", "block", instead("64, 32 × 64, 32", "32, 64 × 32, 64")),
     "an axis too few": ("sizes", "block", instead("64, 32 × 64, 32", "64, 32")),
     "sizes at another box": ("sizes", "block", instead("B × 64 … 32 ×", "B × 64 … 16 ×")),
+    "a box that seems to give more places": ("places", "block", turned_over("fewer")),
+    "a box that seems to give as many places": ("places", "block", straightened("fewer")),
+    "a box that seems to give fewer places": ("places", "block", lambda svg: narrowed(svg, "same", like="fewer")),
     "values in another order": ("tables", "block", instead("5, 7, 9, 9, 3, 9", "5, 9, 7, 9, 3, 9")),
     "the value of another pass as the last": ("tables", "block", instead("… 9", "… 19")),
     "passes in another order": ("u", "block", instead(">down(4) … down(0)<", ">down(0) … down(4)<")),

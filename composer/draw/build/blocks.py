@@ -13,6 +13,7 @@ from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import first_output
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.node_names import shown_name
+from composer.draw.build.resolution import SAME, resolution_of
 from composer.draw.build.value_sources import NO_PLACES, NodeSources, Sources, ValueSources, merge_by_origin, of_block, sources
 from composer.draw.diagram import Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
@@ -189,14 +190,15 @@ def leaf(captions: Captions, node: TypedBlock, seen: Look, place: NodePlace) -> 
     came = shape(stream[0] if isinstance(stream, tuple) and stream else stream)
     gives = shape(next(iter(node.outputs.values()), ()))
     about = captions.about(node, place, (seen.title, seen.detail, seen.mask))
-    about = replace(about, description=captions.description(node, place))
+    resolution = resolution_of(node, low=seen.low) if gives != came else SAME
+    about = replace(about, description=captions.description(node, place)).saying(resolution.said)
     after = "" if captions.depth.level == "overview" else seen.after
     merged = seen.detail if seen.hue == "merge" else ""
     name = "" if captions.depth.level == "overview" else shown_name(node, place, seen.title, merged)
     params = captions.counts.shown(place.first)
     params = "" if params in seen.facts else params  # the shape of a list of numbers tells how many they are
     found = Leaf(about, seen, params, gives if gives != came else "", after=after, name=name)
-    return replace(found, gives=first_output(node))
+    return replace(found, gives=first_output(node), places=resolution.places)
 
 
 def sink(

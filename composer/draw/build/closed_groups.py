@@ -86,8 +86,13 @@ def first_taken(node: TypedNode) -> str:
 
 def changed_shape(first: TypedGraph, last: TypedGraph) -> str:
     """Return the shape of what the last of some graphs in a row gives, where it is not that of what comes into the first one."""
-    gives = shape(next(iter(last.outputs.values()), ()))
+    gives = first_shape(last)
     return gives if gives != shape(next(iter(first.inputs.values()), ())) else ""
+
+
+def first_shape(graph: TypedGraph) -> str:
+    """Return the shape of what a graph gives first."""
+    return shape(next(iter(graph.outputs.values()), ()))
 
 
 def lone_box(node: TypedGroup, flow: Flow) -> Leaf | None:

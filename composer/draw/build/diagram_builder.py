@@ -21,6 +21,7 @@ from composer.draw.build.closed_groups import (
     changed_shape,
     first_output,
     first_sentence,
+    first_shape,
     first_taken,
     first_words,
     holds_layers,
@@ -58,6 +59,7 @@ from composer.draw.build.pass_references import (
     with_state_boxes,
     without_parameters,
 )
+from composer.draw.build.resolution import SAME, resolution_of, resolution_of_passes
 from composer.draw.build.simpler.idioms import with_idioms
 from composer.draw.build.simpler.reductions import Merged, WithinLoss, reduced, tell_merged, tell_reductions
 from composer.draw.build.simpler.squeezes import without_squeezes
@@ -476,10 +478,15 @@ class DiagramBuilder:
         place: NodePlace,
         passes: Sequence[Sequence[int]] = (),
         own: Sequence[str] = (),
+        some: tuple[TypedGraph, TypedGraph] | None = None,
     ) -> Leaf:
-        """Return a group as one closed box; its tip tells the parameters at `own` paths, by default those of the first node."""
+        """Return a group as one closed box; its tip tells the parameters at `own` paths, by default those of the first node. Of a
+        repeat, it may stand for some passes alone, given the first and the last of these.
+        """
+        gives = changed_shape(*some) if some else new_shape(node)
+        resolution = SAME if not gives else resolution_of_passes(*some) if some else resolution_of(node)
         about = self.captions.about(node, place, tip, own)
-        said = "; ".join(filter(None, [self.captions.description(node, place), self.left_out(place.path)]))
+        said = "; ".join(filter(None, [self.captions.description(node, place), self.left_out(place.path), resolution.said]))
         about = replace(about, parameters=self.counts.total(place.all), description=said)
         part = node.node.part if isinstance(node, TypedGroup) else None
         single = place.path.rpartition(".")[0] in self.apart or place.path in self.in_one
@@ -491,8 +498,8 @@ class DiagramBuilder:
         if found.look.hue not in LAYERS and recurs(node):
             found = replace(found, look=replace(found.look, hue="rec", icon=LoopIcon()))
         again = self.shut and stands_elsewhere(node, plain(place.path), self.places())
-        shape_ = new_shape(node) or self.misleading_shape(node)
-        ends = replace(found, shape=shape_, gives=first_output(node), takes=first_taken(node))
+        shape_ = gives or ("" if some else self.misleading_shape(node))
+        ends = replace(found, shape=shape_, gives=first_output(node), takes=first_taken(node), places=resolution.places)
         return replace(ends, name=told, elsewhere=again)
 
     def flow(
@@ -639,11 +646,13 @@ class DiagramBuilder:
         one, several = repeats.single_title(node, flows) if apart else repeats.layer_title(node, flows), len(passes) > 1
         title = f"× {len(passes)} {one}" if several else repeats.numbered(one, passes[0]) if apart else one
         of_kinds = [[index for index in passes if node.passes[index] == graph] for graph in kinds]
-        box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here, of_kinds, here.all)
+        ends = node.passes[passes[0]], node.passes[passes[-1]]
+        box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here, of_kinds, here.all, ends)
         if apart:
             name = "" if one == repeats.layer_title(node, flows) else node.name
             after = repeats.after_last(flows[0])
-            shape = changed_shape(node.passes[passes[0]], node.passes[passes[-1]])
+            changes = any(changed_shape(one, one) for one in node.passes)
+            shape = box.shape or (first_shape(ends[1]) if changes else "")  # told by all, where some change it
             facts = tuple(one for one in box.look.facts if one != after)  # which stands above the box
             out.items.append(replace(box, shape=shape, name=name, after=after, look=replace(box.look, facts=facts)))
         else:

@@ -20,6 +20,7 @@ from composer.draw.layout.ends.named_values import with_names_above
 from composer.draw.layout.ends.places import tell_places
 from composer.draw.layout.fragment import Fragment, Pieces
 from composer.draw.layout.page import MARGIN, body
+from composer.draw.layout.slants import slanted
 from composer.draw.paths import INPUTS, is_output, is_pass, lies_in, output_path, plain, title_of
 from composer.draw.scene import Box, Detail, Scene
 from composer.draw.style.typography import Typography
@@ -160,7 +161,10 @@ class Details:
         told = alike and not differs and same_title <= {place.path for place in one.places}
         names = ", ".join(filter(None, (chosen.note, "" if told else f"as in {chosen.path.removesuffix('.body')}")))
         whole = with_names_above(body(chosen.flow, chosen.titles, self.typography, shapes=self.shapes), self.typography)
-        tell_places(whole.pieces, self.typography)
+        pieces = whole.pieces
+        boxes_there, wires_there = slanted(pieces.boxes, pieces.wires)
+        pieces.boxes, pieces.wires = [*boxes_there], [*wires_there]
+        tell_places(pieces, self.typography)
         differing = {other: difference(chosen, self.insides(scene, flow, depth, other)[1]) for other in twins}
         lines = [names, *(f"in {other.called}: {said}" for other, said in differing.items() if said)]
         lines.append(self.elsewhere(kind, {path for other, said in differing.items() if said for path in other.names}))

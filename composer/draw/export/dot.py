@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import sqrt
 
 import graphviz
 
@@ -13,7 +14,7 @@ from composer.draw.export.svg import n
 from composer.draw.geometry import Point, Text
 from composer.draw.graphviz_programs import INCH, quoted
 from composer.draw.links import Cluster, Link, LinkGraph, LinkNode
-from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, MergeCircle, Reference, Scene, Strip
+from composer.draw.scene import DASHED, DOTTED, RADIUS, UPRIGHT, Box, MergeCircle, Reference, Scene, Side, Strip
 from composer.draw.style.themes import THEMES, WIDTHS, Theme, ThemeName, wire_color
 from composer.draw.style.typography import Typography
 from composer.printable import markup
@@ -127,7 +128,7 @@ class _Writer:
         out.node(
             quoted(node.key),
             label=self.label(box),
-            shape="box",
+            **polygon(box),
             style="rounded,filled,dashed" if box.dashed else "rounded,filled",
             pos=self.at(box.x + box.width / 2, box.y + box.height / 2),
             width=f"{(box.width - second) / INCH:.3f}",
@@ -148,7 +149,8 @@ class _Writer:
         side = f'<TD WIDTH="{wide:.0f}" ALIGN="{{}}">{{}}</TD>' if wide else ""
         left = side.format("LEFT", self.mask(mask, self.palette.hues[box.hue].stroke) if mask else "")
         right = side.format("RIGHT", self.lines(slots)[1:-1] if slots else "")
-        free = box.width - 18 - 2 * wide
+        beside = box.slant.by if box.slant and box.slant.toward in UPRIGHT else 0.0
+        free = box.width - 18 - 2 * (wide + beside)
         middle = f'<TD WIDTH="{max(free, 1):.0f}">{self.lines(rest)[1:-1]}</TD>'
         return f'<<TABLE BORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{left}{middle}{right}</TR></TABLE>>'
 
@@ -225,6 +227,21 @@ class _Writer:
 
     def mark(self, name: str, attributes: dict[str, str]) -> None:
         self.out.node(name, **{"class": "mark"}, **attributes)
+
+
+TURNS: Mapping[Side, int] = {"top": 0, "left": 90, "bottom": 180, "right": 270}
+"""By how many degrees a box that is narrower above is turned, against the clock, to be so at another side."""
+
+
+def polygon(box: Box) -> dict[str, str]:
+    """Return the shape of a box, which may be narrower at a side."""
+    if box.slant is None:
+        return {"shape": "box"}
+    least = 1 - 2 * box.slant.by / (box.width if box.slant.toward in UPRIGHT else box.height)  # of the wider side
+    share = (1 - least) / (1 + least)
+    distortion = -share / sqrt(1 - share * share)  # Graphviz stretches both ends by the length of (distortion, 1)
+    turn = TURNS[box.slant.toward]
+    return {"shape": "polygon", "sides": "4", "distortion": f"{distortion:.4f}"} | ({"orientation": str(turn)} if turn else {})
 
 
 def joined(pieces: Sequence[Sequence[Point]]) -> list[Point]:

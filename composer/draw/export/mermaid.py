@@ -53,12 +53,20 @@ def _held(
 ) -> Iterator[str]:
     for node in nodes:
         text = "<br/>".join(escaped(line) for line in node.lines)
-        left, right = ("((", "))") if isinstance(node.thing, MergeCircle) else ("(", ")")
+        left, right = brackets(node.thing)
         yield f'{indent}{names[node.key]}{left}"{text}"{right}'
     for cluster in clusters:
         yield f'{indent}subgraph c{numbers[id(cluster.frame)]}["{escaped(cluster.header) or " "}"]'
         yield from _held(cluster.nodes, cluster.clusters, names, numbers, indent + "  ")
         yield f"{indent}end"
+
+
+def brackets(thing: object) -> tuple[str, str]:
+    """Return what stands around the text of a node for its shape; Mermaid has none that is narrower at the left or the right."""
+    if isinstance(thing, MergeCircle):
+        return "((", "))"
+    toward = thing.slant.toward if isinstance(thing, Box) and thing.slant else ""
+    return {"top": ("[/", "\\]"), "bottom": ("[\\", "/]")}.get(toward, ("(", ")"))
 
 
 def _hue(node: LinkNode) -> Hue:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import copysign
 
 from blocks.core.look import Cells, Curve, Hue, LoopIcon, ProductIcon, TableIcon
 from composer.draw.about import About
@@ -12,6 +13,7 @@ from composer.draw.export.marks import (
     ArcBy,
     Circle,
     Close,
+    Geometry,
     Ink,
     LineBy,
     Mark,
@@ -25,7 +27,18 @@ from composer.draw.export.marks import (
     TextLine,
     tenth,
 )
-from composer.draw.export.polylines import Gaps, arrowhead, crossings, curve, move_to, parting, polyline, rounded, shortened
+from composer.draw.export.polylines import (
+    Gaps,
+    arrowhead,
+    crossings,
+    curve,
+    move_to,
+    parting,
+    polyline,
+    round_corners,
+    rounded,
+    shortened,
+)
 from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Point, Swatch, Text
 from composer.draw.paths import belongs
 from composer.draw.scene import (
@@ -148,15 +161,15 @@ class _Painter:
         hue = box.hue if box.shade is None else SHADED
         paint = self.palette.hues[hue]
         dash = (4.0, 3.0) if box.dashed else ()
-        marks: list[Mark] = [*self.filled(rectangle(box.x, box.y, box.width, box.height, 7), hue, box.shade, dash)]
+        marks: list[Mark] = [*self.filled(bordering(box, 0, 7), hue, box.shade, dash)]
         if box.double:
-            inner = rectangle(box.x + 3, box.y + 3, box.width - 6, box.height - 6, 5)
+            inner = bordering(box, 3, 5)
             marks.append(MarkShape(inner, None, self.stroke(paint.stroke, 1.0), "i"))
         marks += [mark for icon in box.icons for mark in self.icon(icon, paint)]
         return self.group(f"node k-{hue}", box.about, [*marks, *map(self.text, box.texts)])
 
-    def filled(self, place: Rectangle, hue: Hue, shade: int | None, dash: tuple[float, ...] = ()) -> Iterator[MarkShape]:
-        """Yield a rectangle in the color of a kind of blocks, or as dark and with as thick a border as a shade."""
+    def filled(self, place: Geometry, hue: Hue, shade: int | None, dash: tuple[float, ...] = ()) -> Iterator[MarkShape]:
+        """Yield a surface in the color of a kind of blocks, or as dark and with as thick a border as a shade."""
         paint = self.palette.hues[hue]
         if shade is None:
             yield self.bordered(place, paint, 1.4, dash)
@@ -273,7 +286,7 @@ class _Painter:
 
     # -- what all are made of
 
-    def bordered(self, place: Rectangle, paint: Paint, width: float, dash: tuple[float, ...] = ()) -> MarkShape:
+    def bordered(self, place: Geometry, paint: Paint, width: float, dash: tuple[float, ...] = ()) -> MarkShape:
         """Return the surface of a thing with its border."""
         return MarkShape(place, Ink(paint.fill), self.stroke(paint.stroke, width, dash), "s")
 
@@ -293,6 +306,14 @@ def cell_ink(palette: Palette, kind: int) -> Ink:
     if kind <= 0:
         return Ink(palette.paper if kind == UNTOLD else paint.fill)
     return Ink(paint.stroke, 1.0 if kind < 2 else round(max(0.25, 0.7 - 0.15 * kind), 2))
+
+
+def bordering(box: Box, inset: float, radius: float) -> Rectangle | Path:
+    """Return the border of a box, or a line so far inside of it, with round corners."""
+    if box.slant is None:
+        return rectangle(box.x + inset, box.y + inset, box.width - 2 * inset, box.height - 2 * inset, radius)
+    x, y = box.x + box.width / 2, box.y + box.height / 2
+    return round_corners([(a + copysign(inset, x - a), b + copysign(inset, y - b)) for a, b in box.corners], radius)
 
 
 def rectangle(x: float, y: float, width: float, height: float, radius: float = 0.0) -> Rectangle:

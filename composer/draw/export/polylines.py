@@ -8,7 +8,7 @@ from itertools import pairwise, starmap
 from math import hypot, inf
 from typing import Literal, TypeAlias
 
-from composer.draw.export.marks import CubicBy, LineBy, MoveTo, Path, Polygon, QuadraticBy, Step, tenth
+from composer.draw.export.marks import Close, CubicBy, LineBy, MoveTo, Path, Polygon, QuadraticBy, Step, tenth
 from composer.draw.geometry import Point
 
 CORNER = 8.0
@@ -143,6 +143,25 @@ def _toward(corner: Point, other: Point, gaps: Gaps) -> Point:
     free = min((abs(place - corner[side]) - GAP for place in places), default=inf)
     step = min(CORNER, length / 2, free) / length if length else 0
     return corner[0] + dx * step, corner[1] + dy * step
+
+
+def round_corners(corners: Sequence[Point], radius: float) -> Path:
+    """Return a closed line through corners that are round."""
+    at = _on_the_way(corners[0], corners[1], radius)
+    steps: list[Step] = [move_to(at)]
+    turned = (*corners[1:], *corners[:2])
+    for before, corner, after in zip(corners, turned, turned[1:], strict=False):
+        start, end = (_on_the_way(corner, other, radius) for other in (before, after))
+        steps += [line(at, start), QuadraticBy(between(start, corner), between(start, end))]
+        at = end
+    return Path((*steps, Close()))
+
+
+def _on_the_way(start: Point, end: Point, far: float) -> Point:
+    """Return a place so far from a point on the way to another one."""
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    share = min(far / hypot(dx, dy), 0.5)
+    return start[0] + dx * share, start[1] + dy * share
 
 
 def curve(points: Sequence[Point]) -> Path:

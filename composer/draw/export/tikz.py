@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from composer.draw.export.marks import Circle, Ink, Mark, MarkGroup, MarkShape, Rectangle, TextLine
+from composer.draw.export.marks import Circle, Ink, Mark, MarkGroup, MarkShape, Path, Rectangle, TextLine
 from composer.draw.export.outlines import Outline, outlines
 from composer.draw.export.svg import n, share
 from composer.draw.geometry import Point
@@ -113,9 +113,11 @@ def _group(group: MarkGroup, scale: float, cover: float) -> Iterator[str]:
     yield from _marks(group.marks, scale, cover)
     place = next((mark.geometry for mark in group.marks if isinstance(mark, MarkShape)), None)
     name = re.sub(r"[^A-Za-z0-9_]+", "-", data.get("id", ""))
-    if name and isinstance(place, Rectangle) and group.kind.startswith("node"):
-        size = f"minimum width={place.width * scale:.2f}bp,minimum height={place.height * scale:.2f}bp"
-        yield rf"\node[{size}] ({name}) at {_point((place.x + place.width / 2, place.y + place.height / 2))} {{}};"
+    if name and isinstance(place, Rectangle | Path) and group.kind.startswith("node"):
+        points = [point for outline in outlines(place) for point in outline.points]
+        (left, right), (top, bottom) = ((min(values), max(values)) for values in zip(*points, strict=True))
+        size = f"minimum width={(right - left) * scale:.2f}bp,minimum height={(bottom - top) * scale:.2f}bp"
+        yield rf"\node[{size}] ({name}) at {_point(((left + right) / 2, (top + bottom) / 2))} {{}};"
 
 
 def _shape(shape: MarkShape, scale: float, cover: float) -> str:

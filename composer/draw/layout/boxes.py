@@ -28,6 +28,8 @@ MIN_SIDE_WIDTH = 104.0
 """The least width of a box beside another, so that several above each other are in line at both sides."""
 PAD = 9.0
 """Between a border and what is written inside of it."""
+INSET = 4.0
+"""The same more, beside sides that are slanted."""
 ICON_ROOM = ICON + 2 * PAD
 NAME_GAP = 6.0
 """Between the name of a node and the title of its box."""
@@ -49,6 +51,15 @@ HEAD, PLAIN_HEAD = 44, 30
 
 def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: bool = True) -> float:
     """Return the width that a block's texts want, with or without its name; a narrow one has its parameters behind the detail."""
+    return min(_needed(leaf, typography, narrow=narrow, named=named) + 2 * inset(leaf), MAX_BOX_WIDTH)
+
+
+def inset(leaf: Leaf) -> float:
+    """Return how much narrower than a box that is what stands in it since its sides are slanted."""
+    return INSET if leaf.places and not leaf.lines else 0.0
+
+
+def _needed(leaf: Leaf, typography: Typography, *, narrow: bool, named: bool) -> float:
     look = leaf.look
     icon = ICON_ROOM if look.icon is not None else PAD
     if leaf.lines:
@@ -191,6 +202,9 @@ def swatches(row: Row) -> float:
 def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography: Typography, *, narrow: bool = False) -> Box:
     """Return a block as a box around a middle x, its lower edge at y."""
     look, top = leaf.look, y - height
+    whole, width = width, width - 2 * inset(leaf)
+    if whole > width:  # nothing is cut for it
+        width = min(max(width, _needed(leaf, typography, narrow=narrow, named=True)), whole)
     left, right = x - width / 2, x + width / 2
     own = box_height(leaf, typography, narrow=narrow)
     icons = []
@@ -232,10 +246,9 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
                 )
             )
     dashed = look.hue in ("loss", "state")
-    called = look.title if leaf.by_name else ""
-    return Box(
-        leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), dashed, double=look.double, block=called
-    )
+    texts_of, icons_of, start = tuple(texts), tuple(icons), x - whole / 2
+    box_ = Box(leaf.about, look.hue, start, top, whole, height, texts_of, icons_of, dashed, look.double, places=leaf.places)
+    return replace(box_, block=look.title if leaf.by_name else "")
 
 
 def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool, typography: Typography) -> list[Text]:

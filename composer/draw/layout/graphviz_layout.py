@@ -14,6 +14,7 @@ from composer.draw.graphviz_programs import INCH, quoted
 from composer.draw.graphviz_programs import graphviz as run
 from composer.draw.layout.fragment import Pieces
 from composer.draw.layout.page import MARGIN
+from composer.draw.layout.slants import with_slants
 from composer.draw.links import Cluster, Link, LinkGraph, LinkNode
 from composer.draw.scene import Box, Frame, MergeCircle, Reference, Scene, Strip, WirePath
 from composer.draw.style.typography import Typography
@@ -109,7 +110,7 @@ class _Answer:
             self.node(node, pieces)
         frames = tuple(self.frame(frame) for frame in self.given.frames)
         wires = [self.wire(link, self.ways[number]) for number, link in enumerate(self.graph.links)]
-        return replace(
+        whole = replace(
             self.given,
             width=self.width,
             height=self.top + self.high + MARGIN,
@@ -121,6 +122,7 @@ class _Answer:
             merges=tuple(pieces.merges),
             references=tuple(pieces.references),
         )
+        return with_slants(whole)
 
     def place(self, text: str) -> Point:
         """Return a pair of coordinates on the page."""

@@ -25,6 +25,7 @@ from composer.draw.passes.values import (
     seen_in_all,
     tip_of,
 )
+from composer.draw.scene import Places
 from composer.draw.series import in_order, one_title, shapes_in_order
 
 MAX_MAPPED_KINDS = 4
@@ -93,6 +94,11 @@ def _shape(items: Sequence[Leaf | Group], flows: Sequence[Flow], passes: Sequenc
     return shapes_in_order(gives, passes) if len({*gives}) > 1 else ""
 
 
+def _places(leaves: Sequence[Leaf]) -> Places:
+    """Return whether boxes give fewer or more places than they read, where all do so in one way."""
+    return leaves[0].places if all(leaf.places == leaves[0].places for leaf in leaves) else ""
+
+
 def _given(flow: Flow, path: str) -> str:
     """Return the shape of what an item of a flow gives; nothing where nothing tells it."""
     sources = (*(edge.source for edge in flow.edges), *([flow.outlet] if flow.outlet else []))
@@ -120,7 +126,8 @@ def _item(
     if all(isinstance(item, Leaf) for item in alike):
         leaves = [item for item in alike if isinstance(item, Leaf)]
         shape = _shape(leaves, flows, passes)
-        found = _leaf(replace(leaves[0], about=about, shape=shape), leaves, passes, around, inner=inner)
+        first = replace(leaves[0], about=about, shape=shape, places=_places(leaves))
+        found = _leaf(first, leaves, passes, around, inner=inner)
     elif all(isinstance(item, Group) for item in alike):
         groups = [item for item in alike if isinstance(item, Group)]
         shape = _shape(groups, flows, passes)
@@ -243,7 +250,9 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
             assert isinstance(item, Leaf)
             both = before[0].items[0].about.parameters + item.about.parameters
             said = of_each([before[0].items[0].about.description, item.about.description])
-            one = before[0].with_items([replace(item, about=replace(item.about, parameters=both, description=said))])
+            places = _places([item, *(other for other in before[0].items if isinstance(other, Leaf))])
+            whole_of_both = replace(item.about, parameters=both, description=said)
+            one = before[0].with_items([replace(item, about=whole_of_both, places=places)])
             count += before[1]
         kinds[key] = one, count
         cells[key] = *cells.get(key, ()), number

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from composer.draw.geometry import ICON, PlacedIcon, Text
-from composer.draw.layout.boxes import LINE, PAD
+from composer.draw.layout.boxes import INSET, LINE, PAD
 from composer.draw.layout.narrow import lines
 from composer.draw.scene import Box
 from composer.draw.style.typography import Role, Typography
@@ -30,13 +30,14 @@ class BoxContent:
 
 def box_content(box: Box, typography: Typography) -> BoxContent:
     """Return what stands in a box as it stands in a narrow one: an icon, and below it line by line; rows keep their places."""
+    more = 2 * INSET if box.places else 0.0
     if any(text.role == "row" for text in box.texts):
         areas = [*(text.area for text in box.texts), *(icon.area for icon in box.icons)]
         left, right = min(area.left for area in areas), max(area.right for area in areas)
         x, y = -(left + right) / 2, -box.y - box.height / 2
         return BoxContent(
             right - left + 2 * PAD,
-            box.height,
+            box.height + more,
             tuple(text.moved(x, y) for text in box.texts),
             tuple(icon.moved(x, y) for icon in box.icons),
         )
@@ -50,7 +51,7 @@ def box_content(box: Box, typography: Typography) -> BoxContent:
     texts = tuple(
         replace(text, x=0.0, y=top + line * (number + 0.5) + 4 * size, anchor="middle") for number, text in enumerate(said)
     )
-    return BoxContent(max(wide + 2 * PAD, MIN_BOX if len(said) > 1 or box.icons else 0.0), high + 14, texts, icons)
+    return BoxContent(max(wide + 2 * PAD, MIN_BOX if len(said) > 1 or box.icons else 0.0), high + 14 + more, texts, icons)
 
 
 def in_lines(box: Box, typography: Typography) -> list[Text]:

@@ -90,7 +90,7 @@ function inOrder() {
 
 // A sign at a corner of what can be opened or closed
 function sign(thing, target, text) {
-  const area = thing.querySelector("rect, circle").getBBox();
+  const area = thing.querySelector("rect, circle, path").getBBox();
   const [x, y] = data.models ? [area.x + area.width, area.y + area.height] : [area.x, area.y];  // not where changes have theirs
   const made = document.createElementNS(SVG, "g");
   made.setAttribute("class", "sign");
