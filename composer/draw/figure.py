@@ -294,9 +294,13 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
     return Figure(scene, model, level, at, theme, width, bright, coloring, closed, inside, undetailed, others, excess)
 
 
+WORTH_WRAPPING = 1.2
+"""How many times larger a page may be on which a stream stays in one column, with what is used again closed and drawn once."""
+
+
 def with_details(made: Details, found: Attempt, details: Sequence[str]) -> tuple[Attempt, Scene]:
     """Return a drawing with its details: all uses of a block are closed or none, if what this closes has a detail; where all were
-    open, if the page is smaller by it.
+    open, if the page is smaller by it, or not much larger with a stream in one column that was wrapped.
     """
     alike, own = found.alike, None
     if alike is not None:
@@ -305,7 +309,8 @@ def with_details(made: Details, found: Attempt, details: Sequence[str]) -> tuple
             if partly_closed(found.flow, made.groups(), found.depth):
                 return alike, scene
             own = made.beside(found.scene, found.flow, found.depth, details)
-            if made.is_smaller(scene, own) and {*made.missing(scene, details)} <= {*made.missing(own, details)}:
+            straight = found.is_wrapped and not alike.is_wrapped and made.is_within(scene, own, WORTH_WRAPPING)
+            if (straight or made.is_smaller(scene, own)) and {*made.missing(scene, details)} <= {*made.missing(own, details)}:
                 return alike, scene
     return found, own or made.beside(found.scene, found.flow, found.depth, details)
 
