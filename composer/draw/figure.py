@@ -24,6 +24,7 @@ from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.titles import titles
 from composer.draw.closing import closed_to_fit, partly_closed
 from composer.draw.details.drawn import Details
+from composer.draw.details.in_place import with_small_open
 from composer.draw.diagram import Flow
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
@@ -254,6 +255,8 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
             options["shapes"],
         )
         found, scene = with_details(made, found, details)
+        if not details:
+            found, scene = with_small_open(made, attempts, found, scene)
         undetailed = made.missing(scene, details)
         others = made.possible(scene, found.flow, found.depth) if undetailed else ()
     if options["engine"] == "dot":
