@@ -11,7 +11,7 @@ from composer.draw.paths import plain
 from composer.draw.scene import Scene
 
 USES = range(2, 4)
-"""Boxes of a small block that are all open: one alone says what it is by its name, and more would say the same again and again."""
+"""Boxes of a small block that are all open: one alone says what it is by its name, and more would say the same over and over."""
 MAX_BOXES = 6
 """Boxes in a block that may stand open."""
 

@@ -134,9 +134,9 @@ class Gap:
         if item is None:
             return ""
         flow, value = self.spine.flow, output_of(item)
-        if value not in self.spine.read and not (flow.outlet and flow.outlet.path == value.path):
-            return item.after if value in self.spine.sent else ""  # the wire to another column tells the shape
-        options = self.spine.options
+        options, goes_on = self.spine.options, value in self.spine.read or (flow.outlet and flow.outlet.path == value.path)
+        if not goes_on and (value not in self.spine.sent or len(self.spine.sent) == 1):
+            return item.after if value in self.spine.sent else ""  # the one wire to another column tells the shape
         shape = shape_in(told_shape(item), self.spine.width / 2, options.typography) if options.shapes else ""
         return " · ".join(filter(None, (shape, item.after)))
 
