@@ -60,6 +60,7 @@ from composer.draw.build.pass_references import (
 from composer.draw.build.simpler.reductions import Merged, WithinLoss, reduced, tell_merged, tell_reductions
 from composer.draw.build.simpler.undone_concats import LeftOut, without_undone_concats
 from composer.draw.build.single_passes import all_differ, drawn_apart, in_one_box
+from composer.draw.build.skips_told import skips_in_order
 from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.value_sources import (
     NO_STREAM,
@@ -590,6 +591,8 @@ class DiagramBuilder:
             after = repeats.after_last(flows[0])
             shape = changed_shape(node.passes[passes[0]], node.passes[passes[-1]])
             facts = tuple(one for one in box.look.facts if one != after)  # which stands above the box
+            skips = "" if several else skips_in_order(node.passes[passes[0]], given[passes[0]], out.items)
+            facts = (*facts, *filter(None, [skips]))
             out.items.append(replace(box, shape=shape, name=name, after=after, look=replace(box.look, facts=facts)))
         else:
             named = f"{node.name}({passes[0]}:{passes[-1] + 1})" if several else f"{node.name}({passes[0]})"
