@@ -17,8 +17,10 @@ MAX_SHARE = 0.5
 WORTH = 1.1
 """Where no closing makes a drawing fit, how many times larger it may stay than with groups closed."""
 
-MANY_USES = 3
-"""Uses of a block from which on it is drawn once, beside the figure, where a page is too large with all of them open."""
+MANY_USES, SEVERAL_USES = 3, 2
+"""Uses of a block from which on it is drawn once, beside the figure, where a page is too large with all of them open; and where
+the stream goes on in another column with them.
+"""
 
 
 def repeated_groups(flow: Flow, groups: Sequence[GroupPlace], depth: Depth) -> frozenset[str]:
@@ -35,14 +37,14 @@ def repeated_groups(flow: Flow, groups: Sequence[GroupPlace], depth: Depth) -> f
     return frozenset(closed)
 
 
-def often_open(flow: Flow, groups: Sequence[GroupPlace], depth: Depth) -> list[frozenset[str]]:
-    """Return the paths of all uses of each block of the recipe that a diagram shows from inside so often that once would do."""
+def often_open(flow: Flow, groups: Sequence[GroupPlace], depth: Depth, uses: int) -> list[frozenset[str]]:
+    """Return the paths of all uses of each block of the recipe of which a diagram shows so many from inside that one would do."""
     inside = boxes_inside(flow)
     found: dict[str, list[str]] = {}
     for one in groups:
         if one.block and inside[one.path] > 1:
             found.setdefault(one.block, []).append(one.path)
-    return [frozenset(paths) for paths in found.values() if len(paths) >= MANY_USES and not any(map(depth.shows, paths))]
+    return [frozenset(paths) for paths in found.values() if len(paths) >= uses and not any(map(depth.shows, paths))]
 
 
 def partly_closed(flow: Flow, groups: Sequence[GroupPlace], depth: Depth) -> bool:

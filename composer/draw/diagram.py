@@ -181,6 +181,10 @@ class Branches:
     """Which the end of each flow is of the values that the join reads in an order, if it does."""
     bypass: DiagramEdge | None = None
     """What leads straight up from the fork to the join, between the flows."""
+    base: Leaf | None = None
+    """What each flow starts at another output of; none where all start from one value."""
+    outputs: tuple[DiagramSource, ...] = ()
+    """Of that, those at which the flows start."""
 
     def map_flows(self, change: Callable[[Flow], Flow]) -> Branches:
         """Return it with every flow in it changed."""
@@ -188,8 +192,9 @@ class Branches:
 
     @property
     def about(self) -> About:
-        """What stands for all of them: where they end."""
-        return self.join.about if self.join else self.flows[0].items[-1].about
+        """What stands for all of them: what they start at, or where they end."""
+        end = self.base or self.join
+        return end.about if end else self.flows[0].items[-1].about
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +346,8 @@ class Flow:
             if isinstance(item, Leaf | OpenMixture):
                 yield item
                 continue
+            if isinstance(item, Branches) and item.base:
+                yield item.base
             for flow in item.flows:
                 yield from flow.leaves()
             if isinstance(item, Branches) and item.join:

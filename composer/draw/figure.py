@@ -24,6 +24,7 @@ from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.titles import titles
 from composer.draw.closing import closed_to_fit, partly_closed
 from composer.draw.details.drawn import Details
+from composer.draw.details.in_place import with_small_open
 from composer.draw.diagram import Flow
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
@@ -255,6 +256,8 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
             options["shapes"],
         )
         found, scene = with_details(made, found, details)
+        if not details:
+            found, scene = with_small_open(made, attempts, found, scene)
         undetailed = made.missing(scene, details)
         others = made.possible(scene, found.flow, found.depth) if undetailed else ()
     if options["engine"] == "dot":
@@ -295,9 +298,13 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
     return Figure(scene, model, level, at, theme, width, bright, coloring, closed, inside, undetailed, others, excess)
 
 
+WORTH_WRAPPING = 1.2
+"""How many times larger a page may be on which a stream stays in one column, with what is used again closed and drawn once."""
+
+
 def with_details(made: Details, found: Attempt, details: Sequence[str]) -> tuple[Attempt, Scene]:
     """Return a drawing with its details: all uses of a block are closed or none, if what this closes has a detail; where all were
-    open, if the page is smaller by it.
+    open, if the page is smaller by it, or not much larger with a stream in one column that was wrapped.
     """
     alike, own = found.alike, None
     if alike is not None:
@@ -306,7 +313,8 @@ def with_details(made: Details, found: Attempt, details: Sequence[str]) -> tuple
             if partly_closed(found.flow, made.groups(), found.depth):
                 return alike, scene
             own = made.beside(found.scene, found.flow, found.depth, details)
-            if made.is_smaller(scene, own) and {*made.missing(scene, details)} <= {*made.missing(own, details)}:
+            straight = found.is_wrapped and not alike.is_wrapped and made.is_within(scene, own, WORTH_WRAPPING)
+            if (straight or made.is_smaller(scene, own)) and {*made.missing(scene, details)} <= {*made.missing(own, details)}:
                 return alike, scene
     return found, own or made.beside(found.scene, found.flow, found.depth, details)
 

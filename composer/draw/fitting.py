@@ -9,7 +9,9 @@ from itertools import chain
 from composer.draw.build.group_places import GroupPlace
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.closing import (
+    MANY_USES,
     MAX_SHARE,
+    SEVERAL_USES,
     WORTH,
     closed_blocks,
     closing_order,
@@ -108,8 +110,160 @@ class Attempt:
     depth: Depth
     flow: Flow
     scene: Scene
+    is_wrapped: bool = False
+    """Whether its stream goes on at the bottom of another column."""
     alike: Attempt | None = None
-    """The same with all uses of a block closed, where only some are."""
+    """The same with all uses of a block closed, where only some are, or where that may leave the stream in one column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """How a model is fitted to its page: how less and less of it is drawn, and how large that is."""
+
+    attempts: Attempts
+    draw: Callable[[Flow], tuple[Scene, bool]]
+    """Draws a diagram as it fits best, and tells whether its stream is wrapped by that."""
+    over: Callable[[Scene], float]
+    """How many times larger than it may be a drawing is."""
+    limit: float = 1.0
+    """How much of that one may be with its repeats open."""
+
+    def at(self, depth: Depth) -> Attempt:
+        """Return what is drawn as deep as that."""
+        return self.of(depth, self.attempts.diagram(depth))
+
+    def of(self, depth: Depth, flow: Flow) -> Attempt:
+        """Return the drawing of a diagram that is as deep as that."""
+        return Attempt(depth, flow, *self.draw(flow))
+
+    def size(self, found: Attempt) -> float:
+        """Return how many times larger than it may be a drawing is."""
+        return self.over(found.scene)
+
+    def fits(self, found: Attempt) -> bool:
+        """Return whether a drawing is no larger than it may be with its repeats open."""
+        return self.size(found) <= self.limit
+
+    def with_notes_of_inputs(self, found: Attempt) -> Attempt:
+        """Return a drawing in which it stands behind the names of inputs that they are such, where it was left out and the page
+        is hardly larger with it.
+        """
+        read = [*found.flow.all_edges(), *(edge for sink in found.flow.sinks for edge in sink.edges)]
+        inputs = {edge.source.path for edge in read if edge.source.is_model_input}
+        if found.depth.notes or found.depth.level == "overview" or len(inputs) < 2:  # the first one has a box
+            return found
+        depth = replace(found.depth, notes=True)
+        flow = self.attempts.diagram(depth)
+        if flow == found.flow:
+            return found
+        noted, size = self.of(depth, flow), self.size(found)
+        limit = max(size, min(MAX_EXCESS, NOTES_FACTOR * size)) if size > HARDLY_LARGER else HARDLY_LARGER
+        return noted if self.size(noted) <= limit else found
+
+    def with_less(self, whole: Attempt) -> Attempt:
+        """Return the drawing of a diagram; where it is larger than it may be, one with captions, mixtures, groups like others and
+        repeats closed, if that is smaller.
+        """
+        found, tried = whole, [whole.flow]
+        for less in smaller_depths(whole.depth):
+            closes_repeats = not (less.layers and less.nested)
+            if self.size(found) <= (self.limit if closes_repeats else 1):
+                break
+            flow = self.attempts.diagram(less)
+            repeated = repeated_groups(flow, self.attempts.groups(), less)
+            for depth in (less, replace(less, closed=repeated)):
+                flow = self.attempts.diagram(depth) if depth.closed else flow
+                if flow not in tried and self.size(found) > 1:
+                    tried.append(flow)
+                    smaller = self.of(depth, flow)
+                    size = self.size(smaller)
+                    worth = WORTH if depth.closed and size > 1 else 1.0  # else what is closed would be so for nothing
+                    found = smaller if worth * size < self.size(found) else found
+        return found
+
+    def with_subject(self, found: Attempt, subject: str) -> Attempt | None:
+        """Return a drawing in which the repeat that the model is about is open, and little else; none where it is too large."""
+        *_, least = smaller_depths(found.depth)
+        shown = replace(least, opened=found.depth.opened | {subject}, closed=frozenset())
+        flow = self.attempts.diagram(shown)
+        if found.depth.closed:
+            shown = replace(shown, closed=repeated_groups(flow, self.attempts.groups(), shown))
+            flow = self.attempts.diagram(shown)
+        opened = self.of(shown, flow)
+        return opened if self.size(opened) <= SUBJECT_FACTOR * max(1.0, self.size(found)) else None
+
+    def with_fewer_groups(self, found: Attempt, share: float = MAX_SHARE) -> Attempt:
+        """Return a drawing with as few groups closed as make it fit, beside those that are like others, each of at most a share
+        of all boxes.
+        """
+        depth = found.depth
+        if self.fits(found) or depth.unrolled or depth.level == "full":
+            return found
+        tried = {depth.closed: found}
+
+        def closing(more: Collection[str]) -> Attempt:
+            closed = depth.closed.union(more)
+            if closed not in tried:
+                tried[closed] = self.at(replace(depth, closed=closed))
+            return tried[closed]
+
+        order = closing_order(found.flow, self.attempts.groups(), depth, share)
+        fewer = closing(fewest_closed(order, lambda closed: self.size(closing(closed)), self.limit))
+        if (depth.layers and depth.nested) or not self.fits(fewer):
+            return fewer
+        flow = self.attempts.diagram(replace(fewer.depth, layers=True, nested=True))
+        opened = self.of(fewer.depth, flow)
+        return opened if self.fits(opened) else fewer
+
+    def with_repeats(self, whole: Attempt, found: Attempt) -> Attempt:
+        """Return a drawing in which those large repeats are open again, the largest first, for which a page has room, where all
+        were closed together to fit it.
+        """
+        if found.depth.layers or found.depth.level != "block" or not self.fits(found):
+            return found
+        boxes = {one.about.path: sum(1 for _ in one.flows[0].leaves()) for one in outermost_repeats(whole.flow)}
+        large = [path for path, own in boxes.items() if own >= OPENED_SHARE * sum(1 for _ in whole.flow.leaves())]
+        for path in sorted(large, key=boxes.__getitem__, reverse=True):
+            if not is_open(found.scene, path):
+                depth = replace(found.depth, opened=found.depth.opened | {path})
+                flow = self.attempts.diagram(depth)
+                opened = self.of(depth, flow) if flow != found.flow else found
+                found = opened if self.fits(opened) else found
+        return found
+
+    def all_or_none(self, whole: Attempt, found: Attempt) -> Attempt | None:
+        """Return a drawing in which all uses of a block are closed or none, as much open as fits; none where it is so already,
+        and the page is not too large for many uses of one that stand open, nor the stream wrapped.
+        """
+        groups = self.attempts.groups()
+        partly = found.depth.closed and partly_closed(found.flow, groups, found.depth)
+        uses = MANY_USES if self.size(found) > 1 else SEVERAL_USES if found.is_wrapped else 0
+        often = often_open(found.flow, groups, found.depth, uses) if uses and not partly else []
+        if not (partly or often):
+            return None
+        blocks = closed_blocks(groups, found.depth).values()
+        tried: list[Attempt] = []
+
+        def at(depth: Depth) -> Attempt:
+            flow = self.attempts.diagram(depth)
+            again = next((one for one in tried if one.flow == flow), None)  # without mixtures, it is the same with these closed
+            if again is None:
+                tried.append(self.of(depth, flow))
+            return again or tried[-1]
+
+        best = at(replace(found.depth, closed=found.depth.closed.union(*blocks, *often)))
+        closed, opened = best.depth.closed, best.depth.opened
+        depths = [replace(less, opened=opened, closed=closed) for less in (whole.depth, *smaller_depths(whole.depth))]
+        limit = self.limit
+        if subject_of(at(depths[0]).flow):  # which it may be by what is closed
+            limit = max(limit, SUBJECT_FACTOR)
+        within_page = ((at(less), 1.0) for less in depths if less.layers and less.nested)
+        allowed = ((at(less), limit) for less in depths)
+        best = next((one for one, room in chain(within_page, allowed) if self.size(one) <= room), best)
+        for paths in blocks if self.size(best) <= 1 else ():
+            more = at(replace(best.depth, closed=best.depth.closed - paths))
+            best = more if self.size(more) <= 1 else best
+        return best
 
 
 def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth, *, less: bool = True) -> Attempt:
@@ -121,176 +275,32 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth, *, less: bool = Tr
     def over(scene: Scene) -> float:
         return excess(scene, depth.level)
 
-    def draw(shown: Flow) -> Scene:
+    def draw(shown: Flow) -> tuple[Scene, bool]:
         scene = attempts.on_page(shown)
         if not (shown is flow or sum(1 for _ in shown.leaves()) < boxes):
-            return scene  # shorter captions alone end no column
-        if scene.height > MAX_PAGE_HEIGHT and over(scene) > 1 and not attempts.break_after:
-            wide = MAX_PAGE_WIDTH * attempts.typography.scale  # larger letters stay legible where more is shrunk to the page
-            wrapped = attempts.on_page(shown, MAX_PAGE_HEIGHT - HEAD_ROOM)
-            scene = min(scene, wrapped, key=lambda one: max(one.width / wide, one.height / MAX_PAGE_HEIGHT))
-        return scene
+            return scene, False  # shorter captions alone end no column
+        if scene.height <= MAX_PAGE_HEIGHT or over(scene) <= 1 or attempts.break_after:
+            return scene, False
+        wide = MAX_PAGE_WIDTH * attempts.typography.scale  # larger letters stay legible where more is shrunk to the page
+        wrapped = attempts.on_page(shown, MAX_PAGE_HEIGHT - HEAD_ROOM)
+        found = min(scene, wrapped, key=lambda one: max(one.width / wide, one.height / MAX_PAGE_HEIGHT))
+        return found, found.width > scene.width
 
-    whole = Attempt(depth, flow, draw(flow))
+    fitting = Fitting(attempts, draw, over, FEW_BOXES_FACTOR if boxes <= FEW_BOXES else 1.0)
+    whole = fitting.of(depth, flow)
     if not less:
         return whole
-    few = FEW_BOXES_FACTOR if boxes <= FEW_BOXES else 1.0
-    found = with_less(attempts, whole, draw, over, few)
+    found = fitting.with_less(whole)
     subject = subject_of(flow)
+    opened = None
     if subject and depth.level == "block" and not is_open(found.scene, subject):
-        *_, least = smaller_depths(depth)
-        shown = replace(least, opened=depth.opened | {subject})
-        opened_flow = attempts.diagram(shown)
-        if found.depth.closed:
-            shown = replace(shown, closed=repeated_groups(opened_flow, attempts.groups(), shown))
-            opened_flow = attempts.diagram(shown)
-        opened = draw(opened_flow)
-        if over(opened) <= SUBJECT_FACTOR * max(1.0, over(found.scene)):
-            few, found = SUBJECT_FACTOR, Attempt(shown, opened_flow, opened)
-    fitted = with_repeats(attempts, whole, with_fewer_groups(attempts, found, draw, over, few), draw, over, few)
-    alike = all_or_none(attempts, whole, fitted, draw, over, few) if attempts.details else None
-    noted = with_notes_of_inputs(attempts, fitted, draw, over)
-    return replace(noted, alike=alike and with_notes_of_inputs(attempts, alike, draw, over))
-
-
-def with_notes_of_inputs(
-    attempts: Attempts, found: Attempt, draw: Callable[[Flow], Scene], over: Callable[[Scene], float]
-) -> Attempt:
-    """Return a drawing in which it stands behind the names of inputs that they are such, where it was left out and the page is
-    hardly larger with it.
-    """
-    read = [*found.flow.all_edges(), *(edge for sink in found.flow.sinks for edge in sink.edges)]
-    inputs = {edge.source.path for edge in read if edge.source.is_model_input}
-    if found.depth.notes or found.depth.level == "overview" or len(inputs) < 2:  # the first one has a box
-        return found
-    depth = replace(found.depth, notes=True)
-    flow = attempts.diagram(depth)
-    if flow == found.flow:
-        return found
-    noted = Attempt(depth, flow, draw(flow))
-    size = over(found.scene)
-    limit = max(size, min(MAX_EXCESS, NOTES_FACTOR * size)) if size > HARDLY_LARGER else HARDLY_LARGER
-    return noted if over(noted.scene) <= limit else found
-
-
-def with_less(
-    attempts: Attempts, whole: Attempt, draw: Callable[[Flow], Scene], over: Callable[[Scene], float], few: float
-) -> Attempt:
-    """Return the drawing of a diagram; where it is larger than it may be, one with captions, mixtures, groups like others and
-    repeats closed, if that is smaller. It may be `few` times as large with its repeats open.
-    """
-    found, tried = whole, [whole.flow]
-    for less in smaller_depths(whole.depth):
-        closes_repeats = not (less.layers and less.nested)
-        if over(found.scene) <= (few if closes_repeats else 1):
-            break
-        flow = attempts.diagram(less)
-        repeated = repeated_groups(flow, attempts.groups(), less)
-        for depth in (less, replace(less, closed=repeated)):
-            flow = attempts.diagram(depth) if depth.closed else flow
-            if flow not in tried and over(found.scene) > 1:
-                tried.append(flow)
-                smaller = Attempt(depth, flow, draw(flow))
-                size = over(smaller.scene)
-                worth = WORTH if depth.closed and size > 1 else 1.0  # else what is closed would be so for nothing
-                found = smaller if worth * size < over(found.scene) else found
-    return found
-
-
-def with_fewer_groups(
-    attempts: Attempts,
-    found: Attempt,
-    draw: Callable[[Flow], Scene],
-    over: Callable[[Scene], float],
-    limit: float,
-    share: float = MAX_SHARE,
-) -> Attempt:
-    """Return a drawing with as few groups closed as make it fit, beside those that are like others, each of at most a share of
-    all boxes.
-    """
-    depth = found.depth
-    if over(found.scene) <= limit or depth.unrolled or depth.level == "full":
-        return found
-    tried = {depth.closed: found}
-
-    def at(more: Collection[str]) -> Attempt:
-        closed = depth.closed.union(more)
-        if closed not in tried:
-            less = replace(depth, closed=closed)
-            flow = attempts.diagram(less)
-            tried[closed] = Attempt(less, flow, draw(flow))
-        return tried[closed]
-
-    order = closing_order(found.flow, attempts.groups(), depth, share)
-    fewer = at(fewest_closed(order, lambda closed: over(at(closed).scene), limit))
-    if (depth.layers and depth.nested) or over(fewer.scene) > limit:
-        return fewer
-    flow = attempts.diagram(replace(fewer.depth, layers=True, nested=True))
-    opened = Attempt(fewer.depth, flow, draw(flow))
-    return opened if over(opened.scene) <= limit else fewer
-
-
-def with_repeats(
-    attempts: Attempts,
-    whole: Attempt,
-    found: Attempt,
-    draw: Callable[[Flow], Scene],
-    over: Callable[[Scene], float],
-    limit: float,
-) -> Attempt:
-    """Return a drawing in which those large repeats are open again, the largest first, for which a page has room, where all were
-    closed together to fit it.
-    """
-    if found.depth.layers or found.depth.level != "block" or over(found.scene) > limit:
-        return found
-    boxes = {one.about.path: sum(1 for _ in one.flows[0].leaves()) for one in outermost_repeats(whole.flow)}
-    large = [path for path, own in boxes.items() if own >= OPENED_SHARE * sum(1 for _ in whole.flow.leaves())]
-    for path in sorted(large, key=boxes.__getitem__, reverse=True):
-        if not is_open(found.scene, path):
-            depth = replace(found.depth, opened=found.depth.opened | {path})
-            flow = attempts.diagram(depth)
-            opened = Attempt(depth, flow, draw(flow)) if flow != found.flow else found
-            found = opened if over(opened.scene) <= limit else found
-    return found
-
-
-def all_or_none(
-    attempts: Attempts,
-    whole: Attempt,
-    found: Attempt,
-    draw: Callable[[Flow], Scene],
-    over: Callable[[Scene], float],
-    limit: float,
-) -> Attempt | None:
-    """Return a drawing in which all uses of a block are closed or none, as much open as fits; none where it is so already, and
-    the page is not too large for many uses of one that stand open.
-    """
-    partly = found.depth.closed and partly_closed(found.flow, attempts.groups(), found.depth)
-    often = [] if partly or over(found.scene) <= 1 else often_open(found.flow, attempts.groups(), found.depth)
-    if not (partly or often):
-        return None
-    blocks = closed_blocks(attempts.groups(), found.depth).values()
-    tried: list[Attempt] = []
-
-    def at(depth: Depth) -> Attempt:
-        flow = attempts.diagram(depth)
-        again = next((one for one in tried if one.flow == flow), None)  # a model without mixtures is the same with these closed
-        if again is None:
-            tried.append(Attempt(depth, flow, draw(flow)))
-        return again or tried[-1]
-
-    best = at(replace(found.depth, closed=found.depth.closed.union(*blocks, *often)))
-    closed, opened = best.depth.closed, best.depth.opened
-    depths = [replace(less, opened=opened, closed=closed) for less in (whole.depth, *smaller_depths(whole.depth))]
-    if subject_of(at(depths[0]).flow):  # which it may be by what is closed
-        limit = max(limit, SUBJECT_FACTOR)
-    within_page = ((at(less), 1.0) for less in depths if less.layers and less.nested)
-    allowed = ((at(less), limit) for less in depths)
-    best = next((one for one, room in chain(within_page, allowed) if over(one.scene) <= room), best)
-    for paths in blocks if over(best.scene) <= 1 else ():
-        more = at(replace(best.depth, closed=best.depth.closed - paths))
-        best = more if over(more.scene) <= 1 else best
-    return best
+        opened = fitting.with_subject(found, subject)
+    if opened is not None:
+        fitting, found = replace(fitting, limit=SUBJECT_FACTOR), opened
+    fitted = fitting.with_repeats(whole, fitting.with_fewer_groups(found))
+    alike = fitting.all_or_none(whole, fitted) if attempts.details else None
+    noted = fitting.with_notes_of_inputs(fitted)
+    return replace(noted, alike=alike and fitting.with_notes_of_inputs(alike))
 
 
 def subject_of(flow: Flow) -> str:
@@ -325,7 +335,7 @@ def fit_to_landscape(attempts: Attempts, flow: Flow, depth: Depth, room: float =
     def over(scene: Scene) -> float:
         return landscape_excess(scene, depth.level, attempts.typography, room)
 
-    def in_rows(shown: Flow) -> Scene:
+    def in_rows(shown: Flow) -> tuple[Scene, bool]:
         whole = attempts.on_page(shown)
         found = [whole]
         if whole.width > room * attempts.typography.scale and not attempts.break_after:
@@ -333,10 +343,11 @@ def fit_to_landscape(attempts: Attempts, flow: Flow, depth: Depth, room: float =
                 if over(found[-1]) <= 1:
                     break
                 found.append(attempts.on_page(shown, whole.width / rows))
-        return min(found, key=over) if over(found[-1]) > 1 else found[-1]
+        best = min(found, key=over) if over(found[-1]) > 1 else found[-1]
+        return best, best is not whole
 
-    found = with_less(attempts, Attempt(depth, flow, in_rows(flow)), in_rows, over, 1.0)
-    return with_fewer_groups(attempts, found, in_rows, over, 1.0)
+    fitting = Fitting(attempts, in_rows, over)
+    return fitting.with_fewer_groups(fitting.with_less(fitting.of(depth, flow)))
 
 
 def smaller_depths(depth: Depth) -> Iterator[Depth]:
@@ -381,26 +392,24 @@ def fit_to_paper(attempts: Attempts, scene: Scene, depth: Depth, width: float) -
     if attempts.direction == "right":
         return fit_to_landscape(attempts, attempts.diagram(depth), depth, room / attempts.typography.scale).scene
 
-    def draw(flow: Flow) -> Scene:
-        return attempts.in_column(flow, room)
+    def draw(flow: Flow) -> tuple[Scene, bool]:
+        return attempts.in_column(flow, room), False
 
     def over(scene: Scene) -> float:
         return max(scene.width / room, scene.height * width / scene.width / MAX_PAPER_HEIGHT)
 
+    fitting = Fitting(attempts, draw, over)
     for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
         less = replace(depth, level=level, experts=False)
-        flow = attempts.diagram(less)
-        found = Attempt(less, flow, draw(flow))
-        if over(found.scene) <= 1 and not is_cut(found.scene):
+        found = fitting.at(less)
+        if fitting.fits(found) and not is_cut(found.scene):
             return found.scene
-        repeated = frozenset() if depth.unrolled else repeated_groups(flow, attempts.groups(), less)
+        repeated = frozenset() if depth.unrolled else repeated_groups(found.flow, attempts.groups(), less)
         if repeated:
-            less = replace(less, closed=repeated)
-            flow = attempts.diagram(less)
-            found = Attempt(less, flow, draw(flow))
-            if over(found.scene) <= 1 and not is_cut(found.scene):
+            found = fitting.at(replace(less, closed=repeated))
+            if fitting.fits(found) and not is_cut(found.scene):
                 return found.scene
-    return with_fewer_groups(attempts, found, draw, over, 1.0, share=1.0).scene
+    return fitting.with_fewer_groups(found, share=1.0).scene
 
 
 def is_cut(scene: Scene) -> bool:

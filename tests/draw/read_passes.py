@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from math import dist
 
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
 from composer.graph.passes.roll_layers.roll_layers import folded
-from composer.graph.typed import TypedGraph, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat
 from composer.graph.visit import every_node, every_pass, walk
 from tests.draw.read_back import DrawnWire, Picture, plain
 
@@ -25,6 +25,8 @@ NEXT = re.compile(r"next [a-z_ ]+")
 AT_WORDS = 45.0
 """Pixels between an arrowhead and where the words begin, end or have their middle that it leads to."""
 COUNTED = re.compile(r"(\d+) values")
+SKIPS = re.compile(r"skips: ([^·]+)")
+"""What the box of a pass tells of the values of others that its concatenations take, in their order."""
 
 
 def readings(typed: TypedProgram) -> set[str]:
@@ -209,8 +211,44 @@ def is_handed_on(node: TypedRepeat, graph: TypedGraph | None) -> bool:
     return last > 0
 
 
+def out_of_turn(picture: Picture, typed: TypedProgram) -> Iterator[str]:
+    """Yield every list of what the concatenations of a pass take that is not what they read, one after the other."""
+    passes = {
+        f"{visit.path}.{index}": (graph, one)
+        for visit in walk(typed.root, every_pass, every_node)
+        if isinstance(visit.node, TypedRepeat)
+        for index, (graph, one) in enumerate(zip(visit.node.passes, visit.node.node.passes, strict=True))
+    }
+    called = {box.path: {box.name, *box.lines[:1]} for box in picture.boxes}
+    for box in picture.boxes:
+        for said in SKIPS.findall(" · ".join(box.lines)):
+            graph, own = passes.get(box.path, (None, None))
+            if graph is None or own is None:
+                yield f"{box.path}: `{said}`: it is no pass"
+                continue
+            outer = {wire.port: wire.refs[0] for wire in own.wires}
+            around = "".join(f"{one}." for one in box.path.split(".")[:-2])
+            captured = {one.name for one in graph.graph.inputs if one.captured}
+            joins = [node for node in graph.nodes if isinstance(node, TypedBlock) and node.part.kind in ("concat", "stack")]
+            read = [
+                outer[ref.node] for node in joins for wire in wires_of(node.node) for ref in wire.refs if ref.node in captured
+            ]
+            names = [names_of(ref, around, called) for ref in read]
+            told = said.strip().split(", ")
+            if len(told) != len(names) or not all(one in every for one, every in zip(told, names, strict=True)):
+                yield f"{box.path}: `{said}`: what they take is {[*map(str, read)]}"
+
+
+def names_of(ref: Ref, around: str, called: Mapping[str, set[str]]) -> set[str]:
+    """Return what a value may be called beside the box that gives it: its number among passes in that, or the name of the box."""
+    if found := re.fullmatch(r"(\w+)\((\d+)\)", ref.port):
+        return {f"{words(found[1])[0]} {found[2]}"}
+    return called.get(f"{around}{ref.node}" + ("" if ref.index is None else f".{ref.index}"), set()) if not ref.port else set()
+
+
 def misread(picture: Picture, typed: TypedProgram) -> Iterator[str]:
     """Yield every statement of a picture about the passes that are read which holds nowhere in the model."""
+    yield from out_of_turn(picture, typed)
     known = readings(typed) | readings(folded(typed).program)  # of layers that are written one by one too
     texts = [text for _, _, text in picture.texts]
     texts += [fact for box in picture.boxes for line in box.lines for fact in line.split(" · ") if fact.startswith("of ")]

@@ -111,6 +111,31 @@ def test_many_uses_of_a_block_are_drawn_once_where_that_makes_a_page_smaller() -
     assert figure.scene.width * figure.scene.height < 0.9 * opened.scene.width * opened.scene.height
 
 
+def test_what_is_used_twice_is_closed_where_the_stream_stays_in_one_column_by_that() -> None:
+    """Of VQ-VAE, the decoder would begin at the bottom of a second column."""
+    recipe = composer.load(Path(__file__).parent / "papers/vq_vae.yaml")
+    figure = recipe.draw()
+    assert ("encoder.units.unit", "decoder.units.unit") in [one.stands_for for one in figure.scene.details]
+    places = {frame.about.path: frame.area for frame in figure.scene.frames}
+    (quantize,) = (box.area for box in figure.scene.boxes if box.about.path == "quantize")
+    assert places["decoder"].bottom < quantize.top and quantize.bottom < places["encoder"].top
+    wrapped = recipe.draw(details=["none"])
+    assert {"encoder.units", "decoder.units"} <= frames(wrapped) and wrapped.scene.width > 900
+    assert "encoder.units.unit.conv1" in boxes(wrapped)
+
+
+def test_small_blocks_of_a_few_uses_stand_open() -> None:
+    """Where a page has room for both, as for the gates of two tasks: a detail would take as much."""
+    recipe = composer.load(Path(__file__).parent / "papers/mmoe.yaml")
+    figure = recipe.draw()
+    assert {"gate_income", "gate_married"} <= frames(figure)
+    assert figure.scene.details == () and figure.excess == 1
+    asked = recipe.draw(details=["gate"])
+    assert [one.stands_for for one in asked.scene.details] == [("gate_income", "gate_married")]
+    many = composer.load(Path(__file__).parent / "papers/raft.yaml").draw()
+    assert {"updates.look0", "updates.look3"} <= boxes(many).keys()
+
+
 def test_what_a_page_has_no_detail_of_stays_open_once(tmp_path: Path) -> None:
     """No figure is poorer for having all uses of a block closed."""
     more = chain("falnrfalfrnlaafrnfalrrfnlafanrlnffaral")

@@ -178,6 +178,16 @@ def test_a_wrong_name_of_several_values_is_found(planted: str) -> None:
     assert [*misread(read(recipe.draw().svg().replace("both layers", planted)), recipe.program)]
 
 
+def test_a_pass_tells_which_of_its_concatenations_takes_what() -> None:
+    """In the order in which they run, which that of the wires does not tell."""
+    recipe = composer.load(MIRRORED)
+    figure = recipe.draw()
+    said = [text.text for box in figure.scene.boxes if box.about.path.startswith("up.") for text in box.texts]
+    assert sum(text.endswith("skips: layer 1, layer 0") for text in said) == 3
+    for planted in ("layer 0, layer 1", "layer 1", "layer 1, layer 2"):
+        assert [*misread(read(figure.svg().replace("layer 1, layer 0", planted)), recipe.program)]
+
+
 def test_what_enters_a_group_from_around_it_comes_in_from_below() -> None:
     """Where its first node reads that, though the recipe hands the group nothing."""
     scene = drawn(MIRRORED)

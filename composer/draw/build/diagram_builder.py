@@ -65,6 +65,7 @@ from composer.draw.build.simpler.reductions import Merged, WithinLoss, reduced, 
 from composer.draw.build.simpler.squeezes import without_squeezes
 from composer.draw.build.simpler.undone_concats import LeftOut, without_undone_concats
 from composer.draw.build.single_passes import all_differ, drawn_apart, in_one_box
+from composer.draw.build.skips_told import skips_in_order
 from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.value_sources import (
     NO_STREAM,
@@ -654,6 +655,8 @@ class DiagramBuilder:
             changes = any(changed_shape(one, one) for one in node.passes)
             shape = box.shape or (first_shape(ends[1]) if changes else "")  # told by all, where some change it
             facts = tuple(one for one in box.look.facts if one != after)  # which stands above the box
+            skips = "" if several else skips_in_order(node.passes[passes[0]], given[passes[0]], out.items)
+            facts = (*facts, *filter(None, [skips]))
             out.items.append(replace(box, shape=shape, name=name, after=after, look=replace(box.look, facts=facts)))
         else:
             named = f"{node.name}({passes[0]}:{passes[-1] + 1})" if several else f"{node.name}({passes[0]})"

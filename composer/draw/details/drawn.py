@@ -99,7 +99,11 @@ class Details:
     def is_smaller(self, scene: Scene, other: Scene) -> bool:
         """Return whether a drawing is so much smaller than another one that a reader sees it, and no larger for a page."""
         less = scene.width * scene.height < WORTH_MOVING * other.width * other.height
-        return less and self.size(scene.width, scene.height) <= self.size(other.width, other.height)
+        return less and self.is_within(scene, other)
+
+    def is_within(self, scene: Scene, other: Scene, factor: float = 1.0) -> bool:
+        """Return whether a drawing is no larger for a page than so many times another one."""
+        return self.size(scene.width, scene.height) <= factor * self.size(other.width, other.height)
 
     def with_margin(self, right: float, bottom: float) -> float:
         """Return the size of a page on which everything ends at the right and at the bottom there."""

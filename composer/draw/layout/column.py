@@ -22,6 +22,7 @@ from composer.draw.layout.irregular import irregular_fragment
 from composer.draw.layout.lanes import wire
 from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.layout.outgoing_edges import OutgoingEdge, Output, leads_up, outgoing_at_side, outgoing_through
+from composer.draw.layout.outputs_apart import above_outputs
 from composer.draw.layout.parallel_flows import side_by_side, with_aside
 from composer.draw.layout.references import reference_below
 from composer.draw.layout.spacing import set_heights
@@ -44,6 +45,7 @@ from composer.draw.passes.branches import group_branches
 from composer.draw.passes.heads import group_heads, group_led_out, lead_to_losses, split_aside
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.order import inner_edges, sort_topologically
+from composer.draw.passes.outputs_apart import group_outputs
 from composer.draw.passes.side_inputs import NOTHING_BESIDE, BesideBlock, SideInputs, split_side_inputs
 from composer.draw.paths import belongs
 
@@ -89,7 +91,7 @@ def column(
         led_out = group_led_out(rows, side_inputs.beside, sent if flow.owner else (), options.side, options.rightward)
         together = sort_topologically(led_out)
         read_outside = {e.target for e in together.all_edges() if e.source.path in side_inputs.outer_inputs}
-        flow = lead_to_losses(group_heads(together, read_outside, sent))
+        flow = lead_to_losses(group_outputs(group_heads(together, read_outside, sent), read_outside, sent))
     outer_inputs = {path: OuterInput(leaf, reads, options.typography) for path, (leaf, reads) in side_inputs.outer_inputs.items()}
     numbers = {item.about.path: number for number, item in enumerate(flow.items, 1)}
     spine = Spine(flow, width, options, sent, outer_inputs, {path: first_reader(path, flow) for path in outer_inputs}, numbers)
@@ -197,7 +199,7 @@ class Stations:
         streams = [e for e in edges if e.main and e.upward and not e.passage and self.spine.number(e.source) is not None]
         straight = [e for e in streams if self.spine.is_below(e.source, number)]
         first = next(iter([*(e for e in streams if e.forks), *straight, *streams]), None)
-        first = None if isinstance(item, Branches) and item.fork is None else first  # below it there are the branches
+        first = None if isinstance(item, Branches) and not (item.fork or item.base) else first  # below it there are the branches
         rest = [e for e in edges if e is not first]
         side_inputs = side_boxes_of(self.side_boxes.get(path, ()))
         is_circle = isinstance(item, Leaf) and bool(item.look.sign) and self.fits_circle(item, first, rest, side_inputs)
@@ -253,8 +255,8 @@ class Stations:
 
     # -- items
 
-    def fragment(self, item: Item, incoming: Incoming, is_circle: bool) -> Fragment:
-        """Lay out an item, with what comes in at its sides."""
+    def fragment(self, item: Item, incoming: Incoming, is_circle: bool, width: float = 0.0) -> Fragment:
+        """Lay out an item, with what comes in at its sides; of a block, the `width` may be another one than that of all."""
         path = item.about.path
         led_out = self.spine.led_out.get(path, ())
         outgoing = self.outgoing(item)
@@ -279,7 +281,14 @@ class Stations:
                 boxed = replace(item, look=item.look.spelled)
                 names = {**far, **names_at_ends(self.edges_into.get(path, ()), self.flow.by_path)} if told else NO_NAMES
                 return block(
-                    boxed, self.width, self.options.typography, lefts, rights, outgoing, names=names, narrow=self.options.narrow
+                    boxed,
+                    width or self.width,
+                    self.options.typography,
+                    lefts,
+                    rights,
+                    outgoing,
+                    names=names,
+                    narrow=self.options.narrow,
                 )
             case OpenMixture():
                 return open_mixture(
@@ -320,6 +329,9 @@ class Stations:
                     inner = frozenset(one for one in self.spine.sent if id(flow) in free and self.flow.owner)
                     return column(flow, next(widths), options, inner | led, beside=self.side_boxes)
 
+                if (base := item.base) is not None:
+                    below = partial(self.fragment, base, incoming, False)
+                    return above_outputs(item, below, lay_branch, self.options.typography, shapes=self.options.shapes)
                 lefts, rights = self.by_side(lefts, [*incoming.lanes])
                 return side_by_side(item, rights, lefts, outgoing, lay_branch, self.options.typography)
             case IrregularSubgraph():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
 
-from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture
+from composer.draw.diagram import Branches, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin, maker
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.ends.port_names import AT_FIRST, name_of_state
@@ -272,7 +272,7 @@ def draw_straight(spine: Spine, below: Station, above: Station, edge: DiagramEdg
     if above.item is None:
         spine.found.out = points
         return
-    arrow = not isinstance(above.item, Group | OpenMixture | Branches | IrregularSubgraph)
+    into_box = isinstance(above.item, Leaf) or (isinstance(above.item, Branches) and above.item.base is not None)
     same = edge.source.path == edge.target  # one of several blocks in a frame that has the path of each
     target = "" if same else target_of(edge)
     spine.found.pieces.wires.append(
@@ -282,7 +282,7 @@ def draw_straight(spine: Spine, below: Station, above: Station, edge: DiagramEdg
             points,
             edge.port,
             "loss" if edge.trains else "main",
-            arrow,
+            into_box,
             partial=edge.partial,
             from_inside=edge.source.from_inside,
             place=edge.place,

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from blocks.core import spoken
 from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, Origin, PassOutput, maker
-from composer.draw.geometry import Point, Text
+from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.fragment import Fragment, areas, extent, lines, moved, shift, straightened, stretch
 from composer.draw.paths import node_beside
 from composer.draw.scene import Dot, Style, WirePath
@@ -173,7 +173,9 @@ class _PageColumns:
         """
         start = self.taps[source.origin][1][-1]
         name = f"{spoken(source.called.partition('.')[0] or node_beside(source.path, self.turn)).lower()} output"
-        for said in (f"{name} · {source.shape}", source.shape if alone else name) if source.shape else ():
+        below = Area(start[0], start[1], gutter, self.taps[source.origin][1][0][1])
+        told = any(text.text.startswith(source.shape) and text.area.meets(below) for text in self.whole.pieces.texts)
+        for said in (name,) if told else (f"{name} · {source.shape}", source.shape if alone else name) if source.shape else ():
             if label_above(self.whole, said, source.path, start, gutter, self.typography):
                 return said != source.shape
         return False

@@ -134,10 +134,10 @@ class Gap:
         if item is None:
             return ""
         flow, value = self.spine.flow, output_of(item)
-        away = value not in self.spine.read and not (flow.outlet and flow.outlet.path == value.path)
-        if away and not (value in self.spine.sent and self.first_output()):
-            return item.after if value in self.spine.sent else ""  # the wire to another column tells the shape
-        options = self.spine.options
+        options, sent = self.spine.options, value in self.spine.sent
+        goes_on = value in self.spine.read or (flow.outlet and flow.outlet.path == value.path)
+        if not goes_on and not (sent and (len(self.spine.sent) > 1 or self.first_output())):
+            return item.after if sent else ""  # the one wire to another column tells the shape
         shape = shape_in(told_shape(item), self.spine.width / 2, options.typography) if options.shapes else ""
         return " · ".join(filter(None, (shape, item.after)))
 

@@ -157,7 +157,6 @@ class _Rows(Levels):
     def place_lines(self) -> float:
         """Place the lines of all levels; return where they end, with what is written behind them."""
         left, gap = self.found.left + self.found.right, APART
-        self.tell_end()
         before = {rung.tap: (rung.tap, (self.found.left, self.height_of(rung.tap))) for rung in self.rungs}
         for at in range(max([0, *(place + 1 for rung in self.rungs for place in rung.columns)])):
             there = {rung.tap: self.leaf(rung.line[rung.columns.index(at)]) for rung in self.rungs if at in rung.columns}

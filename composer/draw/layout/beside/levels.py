@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from composer.draw.diagram import Flow, Leaf, output_of, told_shape
+from composer.draw.diagram import Flow, Leaf, output_of
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Point, Text
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, box_height, needed
 from composer.draw.layout.column import column
-from composer.draw.layout.ends.shapes import BESIDE
 from composer.draw.layout.fragment import Fragment, areas, shift, stretch
 from composer.draw.layout.lanes import style_of
 from composer.draw.layout.spine import LayoutOptions
@@ -108,14 +107,6 @@ class Levels:
         if label := self.label(leaf):
             self.found.pieces.texts.append(Text(x + RADIUS + 6, y - 6, label, "shape", "start", self.options.typography.scale))
         return leaf.about.path, (x + RADIUS, y)
-
-    def tell_end(self) -> None:
-        """Write at the wire from the last block of the trunk which shape it gives, if that has room up to the first column."""
-        end = self.trunk[self.taps[-1]]
-        said, x = told_shape(end) if self.options.shapes else "", self.found.left + BESIDE
-        text = Text(x, self.height_of(self.taps[-1]) - 6, said, "shape", "start", self.options.typography.scale)
-        if said and not is_series(said) and text.area.right < self.found.left + self.found.right:
-            self.found.pieces.texts.append(text)
 
     def put(self, drawn: Fragment, x: float, foot: float) -> None:
         """Add something whose lower end is at a height."""
