@@ -10,6 +10,10 @@ from blocks.core.look import Hue, Sign
 from composer.draw.about import About
 from composer.draw.geometry import Area, PlacedIcon, Point, Text
 
+CARDS, CARD_APART = 2, 4.0
+"""Behind what stands for several side by side, and from one to the next, to the right and upwards."""
+CARD_ROOM = CARDS * CARD_APART
+"""How far they reach."""
 Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop", "far", "measured", "rewired"]
 """What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state,
 what is called by its name, or sizes alone; or, where two models are compared, something else than in the other."""
@@ -45,6 +49,8 @@ class Box:
     """
     shade: int | None = None
     """How dark it is where colors tell a size, from 0 to 4; nothing where they tell kinds of blocks."""
+    parallel: bool = False
+    """Whether it stands for several that read none of each other, which cards behind it show."""
 
     @property
     def area(self) -> Area:
@@ -56,6 +62,14 @@ class Box:
         texts = tuple(text.moved(dx, dy) for text in self.texts)
         icons = tuple(icon.moved(dx, dy) for icon in self.icons)
         return replace(self, x=self.x + dx, y=self.y + dy, texts=texts, icons=icons)
+
+
+def card_areas(thing: Box | Frame) -> tuple[Area, ...]:
+    """Return what the cards behind a thing cover, above it and right of it; nothing where there are none."""
+    area = thing.area
+    left, right, high = area.left + CARD_APART, area.right + CARD_ROOM, area.top - CARD_ROOM
+    both = Area(left, high, right, area.top), Area(area.right, area.top, right, area.bottom - CARD_APART)
+    return both if thing.parallel else ()
 
 
 MergeSign: TypeAlias = Sign | Literal["Σ"]
@@ -145,6 +159,8 @@ class Frame:
     """Its path, and where passes of a repeat differ, behind it the numbers of the kinds that are drawn by themselves."""
     frame: str = ""
     """Key of the innermost frame around it; nothing where there is none."""
+    parallel: bool = False
+    """Whether it stands for several that read none of each other, which cards behind it show."""
 
     @property
     def area(self) -> Area:

@@ -491,7 +491,7 @@ class DiagramBuilder:
         if closed:
             params = repeats.parameters_of_all(node, self.counts, place.first)
             own = "" if self.shut else repeats.own_title(node, title)
-            box = self.closed(node, flows, f"{own}{called}", tip, params, place, kinds)
+            box = replace(self.closed(node, flows, f"{own}{called}", tip, params, place, kinds), parallel=parallel)
             if path in self.in_one:
                 single = repeats.single_title(node, flows)
                 out.items.append(replace(box, name=node.name, look=replace(box.look, title=f"× {count} {single}")))

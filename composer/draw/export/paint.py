@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 from blocks.core.look import Cells, Curve, Hue, LoopIcon, ProductIcon
 from composer.draw.about import About
@@ -25,10 +26,24 @@ from composer.draw.export.marks import (
     TextLine,
     tenth,
 )
-from composer.draw.export.polylines import Gaps, arrowhead, crossings, curve, move_to, parting, polyline, rounded, shortened
-from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Point, Swatch, Text
+from composer.draw.export.polylines import (
+    Gaps,
+    arrowhead,
+    between,
+    crossings,
+    curve,
+    line,
+    move_to,
+    parting,
+    polyline,
+    rounded,
+    shortened,
+)
+from composer.draw.geometry import ICON, SWATCH, Area, PlacedIcon, Point, Swatch, Text
 from composer.draw.paths import belongs
 from composer.draw.scene import (
+    CARD_APART,
+    CARDS,
     DASHED,
     DOTTED,
     RADIUS,
@@ -120,6 +135,8 @@ class _Painter:
     def frame(self, frame: Frame) -> MarkGroup:
         paint = self.palette.frame
         marks: list[Mark] = [self.bordered(rectangle(frame.x, frame.y, frame.width, frame.height, 12), paint, 1.2)]
+        if frame.parallel:
+            marks += self.cards(frame.area, 12, paint)
         if frame.pill is not None:
             area = frame.pill.area.grown(9)
             pill = rectangle(area.left, frame.pill.y - 14.5, area.right - area.left, 20, 10)
@@ -146,11 +163,20 @@ class _Painter:
         paint = self.palette.hues[hue]
         dash = (4.0, 3.0) if box.dashed else ()
         marks: list[Mark] = [*self.filled(rectangle(box.x, box.y, box.width, box.height, 7), hue, box.shade, dash)]
+        if box.parallel:
+            marks += self.cards(box.area, 7, paint)
         if box.double:
             inner = rectangle(box.x + 3, box.y + 3, box.width - 6, box.height - 6, 5)
             marks.append(MarkShape(inner, None, self.stroke(paint.stroke, 1.0), "i"))
         marks += [mark for icon in box.icons for mark in self.icon(icon, paint)]
         return self.group(f"node k-{hue}", box.about, [*marks, *map(self.text, box.texts)])
+
+    def cards(self, front: Area, radius: float, paint: Paint) -> Iterator[MarkShape]:
+        """Yield what one sees of the cards behind a thing with round corners: lines alone, so that no wire is hidden."""
+        for number in range(1, CARDS + 1):
+            yield MarkShape(
+                Path(tuple(card_steps(front, radius, CARD_APART * number))), None, self.stroke(paint.stroke, 1.0), "i"
+            )
 
     def filled(self, place: Rectangle, hue: Hue, shade: int | None, dash: tuple[float, ...] = ()) -> Iterator[MarkShape]:
         """Yield a rectangle in the color of a kind of blocks, or as dark and with as thick a border as a shade."""
@@ -278,6 +304,23 @@ class _Painter:
     def stroke(self, color: str, width: float, dash: tuple[float, ...] = ()) -> Stroke:
         """Return a pen whose width is the theme's."""
         return Stroke(Ink(color), width * self.theme.stroke, dash)
+
+
+def card_steps(front: Area, radius: float, away: float) -> Iterator[Step]:
+    """Yield the upper and the right border of a card that lies so far right of and above another one with round corners, from
+    where it comes out behind the card before to where it goes in again.
+    """
+    half = CARD_APART / 2
+    along = sqrt((radius**2 - 2 * half**2) / 2)  # from the middle between two corners to where their circles meet
+    begin = front.left + away - half + radius - along, front.top - away + half + radius - along
+    first, last = (front.left + away + radius, front.top - away), (front.right + away, front.bottom - away - radius)
+    end = front.right + away - half - radius + along, front.bottom - away + half - radius + along
+    yield move_to(begin)
+    yield ArcBy(radius, large=False, clockwise=True, end=between(begin, first))
+    yield line(first, (last[0] - radius, first[1]))
+    yield ArcBy(radius, large=False, clockwise=True, end=(radius, radius))
+    yield line((last[0], first[1] + radius), last)
+    yield ArcBy(radius, large=False, clockwise=True, end=between(last, end))
 
 
 def cell_ink(palette: Palette, kind: int) -> Ink:

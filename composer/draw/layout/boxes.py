@@ -191,7 +191,8 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
                 )
             )
     dashed = look.hue in ("loss", "state")
-    return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), dashed, double=look.double)
+    placed = left, top, width, height, tuple(texts), tuple(icons)
+    return Box(leaf.about, look.hue, *placed, dashed, double=look.double, parallel=leaf.parallel)
 
 
 def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool, typography: Typography) -> list[Text]:

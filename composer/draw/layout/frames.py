@@ -13,7 +13,7 @@ from composer.draw.geometry import Anchor, Area, PlacedIcon, Point, Swatch, Text
 from composer.draw.layout.beside.borders import free_room, passages_of
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, in_the_way, moved, straightened, widen
-from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, of_passes, room
+from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, of_passes, past_cards, room
 from composer.draw.layout.parallel_flows import BUS, FEW_BRANCHES, column_positions
 from composer.draw.layout.references import SIDE_GAP
 from composer.draw.layout.spacing import APART, GAP, MERGE_GAP
@@ -21,7 +21,7 @@ from composer.draw.layout.spine import LANE_SIDE
 from composer.draw.layout.stations import stacked
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
 from composer.draw.paths import belongs
-from composer.draw.scene import UNTOLD, Dot, Frame, Strip, WirePath
+from composer.draw.scene import CARD_ROOM, UNTOLD, Dot, Frame, Strip, WirePath
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Typography
 
@@ -134,7 +134,9 @@ def frame(
         starts = [(right, y) for y in beside]
         strip = layer_strip(group, left, right, height, found, [*crossing, *starts], typography) if few else None
     path = group.about.path
-    border = Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds, key=path)
+    placed = -left, -height, left + right, height, texts, label, strip, group.kinds
+    border = Frame(group.about, *placed, key=path, parallel=group.is_many)
+    found.right, found.height = right + CARD_ROOM * group.is_many, height + CARD_ROOM * group.is_many
     found.pieces.take(inner.pieces)
     found.pieces.enclose(border)
     if inner.out:
@@ -161,7 +163,8 @@ def frame(
         if told - {said} and level != y:  # what stands at the wire of those before is not so of this one
             inner_x = x - (INSIDE if x > 0 else -INSIDE)
             found.pieces.dots.append(Dot(inner_x, y))
-            draw_outgoing(found, out_edge, ((inner_x, y), (inner_x, level), (x, level)), typography, said)
+            led = past_cards(((inner_x, y), (inner_x, level), (x, level)), group.is_many)
+            draw_outgoing(found, out_edge, led, typography, said)
             continue
         turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
         bend = () if level == y else ((turn, y), (turn, level))
@@ -169,9 +172,9 @@ def frame(
             found.pieces.dots.append(Dot(*bend[0]))
             way = ()
         told.add(said)
-        draw_outgoing(found, out_edge, straightened((*way, *bend)), typography)
+        draw_outgoing(found, out_edge, past_cards(straightened((*way, *bend)), group.is_many), typography)
     for out_edge, start in zip(rest, starts, strict=True):
-        draw_outgoing(found, out_edge, (start,), typography)
+        draw_outgoing(found, out_edge, past_cards((start,), group.is_many), typography)
     return found
 
 
