@@ -57,6 +57,7 @@ from composer.draw.build.pass_references import (
     with_state_boxes,
     without_parameters,
 )
+from composer.draw.build.products import with_lengths
 from composer.draw.build.simpler.reductions import Merged, WithinLoss, reduced, tell_merged, tell_reductions
 from composer.draw.build.simpler.undone_concats import LeftOut, without_undone_concats
 from composer.draw.build.single_passes import all_differ, drawn_apart, in_one_box
@@ -231,6 +232,7 @@ class DiagramBuilder:
                 values[node.name] = replace(values[node.name], names=gone.names)
         if self.depth.level != "overview":
             out.items[:] = with_names_in_formulas(out.items, graph, around)
+        out.items[:] = with_lengths(out.items, graph, around)
 
     def left_out(self, path: str) -> str:
         """Return what a frame leaves out that is undone beside it, in words; nothing for others."""

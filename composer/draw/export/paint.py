@@ -64,6 +64,7 @@ from composer.draw.scene import (
     WirePath,
 )
 from composer.draw.style.palette import Paint, Palette
+from composer.draw.style.product_picture import ProductPicture
 from composer.draw.style.themes import CHANGES, CLASSES, THEMES, WIDTHS, Theme, ThemeName, inks, wire_color
 
 FADED, IDLE = 0.35, 0.6
@@ -78,6 +79,8 @@ CELLS_INSET, CUBE_DEPTH = 3.0, 7.0
 DETAIL_DASH = (5.0, 4.0)
 """Of the border of a block that is drawn from inside beside the figure."""
 
+SLICE_COVER = 0.14
+"""How much of the color of a box covers the slice of a 1 in the picture of a product."""
 SHADED: Hue = "attn"
 """Whose color shades have."""
 COVERS, BORDERS = (0.0, 0.08, 0.16, 0.24, 0.32), (1.0, 1.3, 1.7, 2.3, 3.0)
@@ -266,13 +269,29 @@ class _Painter:
                 yield MarkShape(Path((move_to((a + 6, b - 7)), arc)), None, pen, "i")
                 head = move_to((a + 1, b - 8.5)), LineBy((5.6, 1.9)), LineBy((-2.0, 5.6))
                 yield MarkShape(Path(head), None, pen, "i")
-            case ProductIcon(vectors=vectors):
-                yield from (MarkShape(polyline(line), None, pen, "i") for line in (grid if vectors == 2 else cube)(x, y))
+            case ProductIcon() if placed.picture is not None:
+                yield MarkGroup("picture", tuple(self.product(placed.picture, x, y, paint)))
+            case ProductIcon(sides=sides):
+                yield from (MarkShape(polyline(line), None, pen, "i") for line in (grid if len(sides) == 2 else cube)(x, y))
             case Swatch(kinds=kinds):
                 if max(kinds) > 1:  # such colors let through what lies below, which in a map of layers is the page
                     yield MarkShape(rectangle(x, y, SWATCH * len(kinds), SWATCH), Ink(self.palette.paper), kind="bg")
                 places = (rectangle(x + SWATCH * place, y, SWATCH, SWATCH) for place in range(len(kinds)))
                 yield MarkGroup("k-attn", tuple(map(self.cell, kinds, places)))
+
+    def product(self, picture: ProductPicture, x: float, y: float, paint: Paint) -> Iterator[Mark]:
+        """Yield a large picture of an outer product: the slices of each 1 are the darker, the more of them meet."""
+
+        def moved(points: Sequence[Point]) -> list[Point]:
+            return [(x + right, y + down) for right, down in points]
+
+        for face in picture.faces():
+            yield from (MarkShape(closed(moved(area)), Ink(paint.stroke, SLICE_COVER), kind="light") for area in face.slices())
+            yield from (MarkShape(polyline(moved(way)), None, self.stroke(paint.stroke, 0.6), "i") for way in face.lines())
+        for face in picture.faces():
+            yield MarkShape(closed(moved(face.area())), None, Stroke(Ink(paint.stroke), 1.4 * self.theme.stroke, round=True), "i")
+        for label in picture.labels():
+            yield self.text(Text(x + label.x, y + label.y, label.text, "detail", label.anchor, picture.scale))
 
     def mask(self, seen: Sequence[Sequence[bool]], x: float, y: float, paint: Paint) -> Iterator[Mark]:
         cell = ICON / len(seen)
@@ -379,6 +398,11 @@ def filled_runs(line: Sequence[bool]) -> Iterator[tuple[int, int]]:
         elif not filled and start is not None:
             yield start, index
             start = None
+
+
+def closed(corners: Sequence[Point]) -> Path:
+    """Return a closed line through corners."""
+    return Path((*polyline(corners).steps, Close()))
 
 
 def grid(x: float, y: float) -> Iterator[Sequence[Point]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from blocks.core.look import ProductIcon
 from composer.draw.brief import is_parameter
 from composer.draw.diagram import Leaf, Row
 from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
@@ -22,6 +23,8 @@ MIN_COLUMN_WIDTH = 132.0
 """The least width of boxes that stand side by side, so that branches with short titles are equally wide."""
 MIN_SIDE_WIDTH = 104.0
 """The least width of a box beside another, so that several above each other are in line at both sides."""
+PICTURE_GAP = 9.0
+"""Between a picture and the lower border."""
 PAD = 9.0
 """Between a border and what is written inside of it."""
 ICON_ROOM = ICON + 2 * PAD
@@ -46,9 +49,11 @@ HEAD, PLAIN_HEAD = 44, 30
 def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: bool = True) -> float:
     """Return the width that a block's texts want, with or without its name; a narrow one has its parameters behind the detail."""
     look = leaf.look
-    icon = ICON_ROOM if look.icon is not None else PAD
+    icon = icon_room(leaf)
+    large = picture_of(leaf, typography)
+    least = large.area.right + 2 * PAD if large is not None else 0.0
     if leaf.lines:
-        return max(typography.width(line, role) for role, line in leaf.lines) + icon + PAD
+        return max(least, max(typography.width(line, role) for role, line in leaf.lines) + icon + PAD)
     if is_low(leaf):
         name = name_room(leaf, 0.0, typography) if leaf.name and (named or leaf.in_formula) else 0.0
         line = needed_in_line(leaf, typography)
@@ -62,7 +67,20 @@ def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: b
     detail = max((typography.width(line, "detail") for line in lines), default=0.0) + icon + PAD
     rows = [ICON_ROOM + 6 + swatches(row) + typography.width(row.share, "row") + PAD for row in leaf.rows]
     rows += [ICON_ROOM + 6 + swatches(row) + typography.width(row.look.detail, "detail") + PAD for row in leaf.rows]
-    return min(max(title, detail, *rows) + 1, MAX_BOX_WIDTH)
+    return min(max(title, detail, least, *rows) + 1, MAX_BOX_WIDTH)
+
+
+def picture_of(leaf: Leaf, typography: Typography) -> PlacedIcon | None:
+    """Return the large picture that stands below what a block says, at the upper left corner of the page; none for others."""
+    icon = leaf.look.icon
+    large = isinstance(icon, ProductIcon) and icon.is_measured and not leaf.rows
+    return PlacedIcon(icon, 0.0, 0.0, typography.scale) if icon is not None and large else None
+
+
+def icon_room(leaf: Leaf) -> float:
+    """Return how far from the left border a block begins to say something, behind its icon."""
+    beside = leaf.look.icon is not None and not (isinstance(leaf.look.icon, ProductIcon) and leaf.look.icon.is_measured)
+    return ICON_ROOM if beside else PAD
 
 
 def name_room(leaf: Leaf, icon: float, typography: Typography) -> float:
@@ -124,7 +142,13 @@ def with_mask(leaf: Leaf, detail: str, room: float, typography: Typography) -> s
 
 
 def box_height(leaf: Leaf, typography: Typography, *, narrow: bool = False) -> float:
-    """Return the height of a block."""
+    """Return the height of a block, with the picture below what it says."""
+    large = picture_of(leaf, typography)
+    return height_of_texts(leaf, typography, narrow=narrow) + (large.area.bottom + PICTURE_GAP if large is not None else 0.0)
+
+
+def height_of_texts(leaf: Leaf, typography: Typography, *, narrow: bool = False) -> float:
+    """Return the height of a block without such a picture."""
     if leaf.lines:
         least = ICON_LINE if leaf.look.icon is not None else ONE_LINE
         return max(LINE * typography.scale * len(leaf.lines) + 14, least) + row_height(leaf) * len(leaf.rows)
@@ -152,12 +176,17 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
     look, top = leaf.look, y - height
     left, right = x - width / 2, x + width / 2
     own = box_height(leaf, typography, narrow=narrow)
-    icons = []
-    if look.icon is not None and not leaf.rows:
-        icons.append(PlacedIcon(look.icon, left + PAD, top + (height - ICON) / 2))
+    icons: list[PlacedIcon] = []
     row_high = row_height(leaf)
     middle = top + height / 2 if not leaf.rows else top + (own - row_high * len(leaf.rows)) / 2
-    icon = ICON_ROOM if icons else PAD
+    icon = PAD
+    if (large := picture_of(leaf, typography)) is not None:
+        room = large.area.bottom + PICTURE_GAP
+        icons.append(large.moved(x - large.area.right / 2, middle + own / 2 - room))
+        middle -= room / 2
+    elif look.icon is not None and not leaf.rows:
+        icons.append(PlacedIcon(look.icon, left + PAD, top + (height - ICON) / 2))
+        icon = ICON_ROOM
     texts = (
         line_by_line(leaf, x + (icon - PAD) / 2, middle, typography)
         if leaf.lines

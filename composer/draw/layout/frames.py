@@ -33,6 +33,8 @@ MANY_APART = 14.0
 """Between many flows of which each pass takes one, so that four frames fit on a page."""
 EXITS_APART = 22.0
 """Between wires out of a map of layers: a name stands above each, or at its end."""
+HEADER_LINES, WIDENED, WIDENINGS = 2, 32.0, 8
+"""Lines of a header from which on a frame is made wider for it, by how much at most, and in how many steps."""
 PILL_ROOM = 28.0
 """From the upper border of a frame to what stands below its pill, which ends 25 pixels below the border."""
 INSIDE = 8.0
@@ -83,6 +85,10 @@ def frame(
         right = max(right, pill_room + max(points[-1][0] for points in inner.above.values()))
         written = free_room(inner.above, left, right - pill_room, typography.width(" · ".join(group.header), "header"))
     lines = header_lines(group.header, written[1] - written[0], typography)
+    if len(lines) > HEADER_LINES and not inner.above:
+        wider = room_for_header(group.header, written[1] - written[0], typography)
+        left, written = left + wider, (written[0] - wider, written[1])
+        lines = header_lines(group.header, written[1] - written[0], typography)
     line_height = LINE * typography.scale
     head = 30.0 + line_height * (len(lines) - 1) + (GOES_ON + GAP * typography.scale if high else 0.0)
     under = [text.area for text in inner.pieces.texts if pill and text.area.right > right - pill_room]
@@ -223,6 +229,12 @@ def header_lines(parts: Sequence[str], room: float, typography: Typography) -> l
     pieces = (part.split(" ") for part in parts)
     lines = wrapped([line for words in pieces for line in wrapped(words, " ", fits)], " · ", fits)
     return [typography.fitted(line, "header", room) for line in lines]
+
+
+def room_for_header(parts: Sequence[str], room: float, typography: Typography) -> float:
+    """Return by how much wider a frame is to be so that its header has few lines; nothing where it would be too much."""
+    wider = (WIDENED * part / WIDENINGS for part in range(1, WIDENINGS + 1))
+    return next((more for more in wider if len(header_lines(parts, room + more, typography)) <= HEADER_LINES), 0.0)
 
 
 def layer_strip(

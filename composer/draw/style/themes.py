@@ -104,6 +104,7 @@ def rules(palette: Palette) -> str:
         found.append(f".k-{hue}>.s{{fill:{paint.fill};stroke:{paint.stroke}}}.k-{hue} .i{{stroke:{paint.stroke}}}")
         solid = f"{{fill:{paint.stroke};stroke:{paint.stroke}}}"
         found.append(f".k-{hue} .on{solid}.k-{hue} .half{solid}")
+    found.append(f".k-merge .light{{fill:{palette.hues['merge'].stroke}}}")  # in the picture of a product
     for style in WIDTHS:
         if style == "rewired":  # told with the changes
             continue
