@@ -85,7 +85,7 @@ def frame(
         right = max(right, pill_room + max(points[-1][0] for points in inner.above.values()))
         written = free_room(inner.above, left, right - pill_room, typography.width(" · ".join(group.header), "header"))
     lines = header_lines(group.header, written[1] - written[0], typography)
-    if len(lines) > HEADER_LINES and not inner.above:
+    if len(lines) > HEADER_LINES and not (inner.above or group.count):
         wider = room_for_header(group.header, written[1] - written[0], typography)
         left, written = left + wider, (written[0] - wider, written[1])
         lines = header_lines(group.header, written[1] - written[0], typography)
