@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -291,6 +291,68 @@ class LegendEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class DilationFan:
+    """What one position reads through several convolutions: a row of positions for what the first one reads, and one above it for
+    what each gives.
+    """
+
+    about: About
+    """The repeat whose convolutions they are."""
+    x: float
+    y: float
+    width: float
+    height: float
+    """Of the border."""
+    texts: tuple[Text, ...]
+    first: Point
+    """The first position of the lowest row."""
+    apart: float
+    rise: float
+    """From one position to the next, and from one row to the next."""
+    positions: int
+    """In each row."""
+    reads: tuple[tuple[int, ...], ...]
+    """For each row but the lowest, which positions of the row below one reads, counted from itself."""
+    end: int
+    """The number of the position in the highest row of which all that it reads is told apart."""
+
+    @property
+    def area(self) -> Area:
+        """The rectangle of the border."""
+        return Area(self.x, self.y, self.x + self.width, self.y + self.height)
+
+    def moved(self, dx: float, dy: float) -> DilationFan:
+        """Return the same elsewhere."""
+        texts = tuple(text.moved(dx, dy) for text in self.texts)
+        return replace(self, x=self.x + dx, y=self.y + dy, texts=texts, first=(self.first[0] + dx, self.first[1] + dy))
+
+    def point(self, row: int, position: int) -> Point:
+        """Return where a position of a row is, both counted from 0, the lowest row first."""
+        return self.first[0] + self.apart * position, self.first[1] - self.rise * row
+
+    @property
+    def told(self) -> tuple[frozenset[int], ...]:
+        """In each row from the lowest one, what the end reads."""
+        found = [frozenset({self.end})]
+        for offsets in reversed(self.reads):
+            found.append(frozenset(position + offset for position in found[-1] for offset in offsets))
+        return tuple(reversed(found))
+
+    def dots(self, *, told: bool) -> Iterator[Point]:
+        """Yield where the positions are that are `told` apart, or all others."""
+        for row, own in enumerate(self.told):
+            yield from (self.point(row, position) for position in range(self.positions) if (position in own) is told)
+
+    def lines(self, *, told: bool) -> Iterator[tuple[Point, Point]]:
+        """Yield a line from each position to each one that it reads in the row below: those `told` apart, or all others."""
+        for row, offsets in enumerate(self.reads, 1):
+            for position in range(self.positions):
+                below = [position + offset for offset in offsets if 0 <= position + offset < self.positions]
+                if (position in self.told[row]) is told:
+                    yield from ((self.point(row, position), self.point(row - 1, one)) for one in below)
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """A whole drawing; what comes later lies above."""
 
@@ -317,6 +379,8 @@ class Scene:
     """Where the stream runs to."""
     details: tuple[Detail, ...] = ()
     """Closed blocks from inside, beside the drawing."""
+    fan: DilationFan | None = None
+    """What one position reads through the convolutions of a repeat, beside that."""
 
     @property
     def drawings(self) -> tuple[Scene, ...]:

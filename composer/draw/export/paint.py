@@ -52,6 +52,7 @@ from composer.draw.scene import (
     Badge,
     Box,
     Detail,
+    DilationFan,
     Dot,
     Frame,
     LegendEntry,
@@ -81,6 +82,8 @@ DETAIL_DASH = (5.0, 4.0)
 
 SLICE_COVER = 0.14
 """How much of the color of a box covers the slice of a 1 in the picture of a product."""
+FAN_DOT, FAN_OTHERS = 3.2, 0.35
+"""Radius of a position in a fan, and how much is left of lines from those that are not told apart."""
 SHADED: Hue = "attn"
 """Whose color shades have."""
 COVERS, BORDERS = (0.0, 0.08, 0.16, 0.24, 0.32), (1.0, 1.3, 1.7, 2.3, 3.0)
@@ -110,6 +113,7 @@ class _Painter:
             yield MarkShape(page, Ink(self.palette.paper), kind="paper")
         yield from self.things(scene)
         yield from map(self.detail, scene.details)
+        yield from map(self.fan, [scene.fan] if scene.fan is not None else [])
         yield from map(self.ring, scene.rings)
         yield from map(self.badge, scene.badges)
         yield from map(self.legend_entry, scene.legend)
@@ -134,6 +138,20 @@ class _Painter:
         border = self.bordered(rectangle(detail.x, detail.y, detail.width, detail.height, 12), paint, 1.2, DETAIL_DASH)
         marks = (border, *map(self.text, detail.texts), *self.things(detail.inside))
         return MarkGroup("detail", marks, (("detail", detail.about.path),), 1.0, detail.about.tip, detail.about.description)
+
+    def fan(self, fan: DilationFan) -> MarkGroup:
+        paper, paint = Paint(self.palette.paper, self.palette.frame.stroke), self.palette.hues["embed"]
+        marks: list[Mark] = [self.bordered(rectangle(fan.x, fan.y, fan.width, fan.height, 12), paper, 1.2, DETAIL_DASH)]
+        lines: list[Mark] = []
+        dots: list[Mark] = []
+        for told, opacity in ((False, FAN_OTHERS), (True, 1.0)):
+            ways = Path(tuple(step for way in fan.lines(told=told) for step in polyline(way).steps))
+            lines.append(MarkShape(ways, None, self.stroke(paint.stroke, 1.6 if told else 0.8), "i", opacity=opacity))
+            fill, pen, look = Ink(paint.stroke if told else paint.fill), self.stroke(paint.stroke, 1.0), "on" if told else "s"
+            dots += [MarkShape(Circle(tenth(x), tenth(y), FAN_DOT), fill, pen, look) for x, y in fan.dots(told=told)]
+        marks.append(MarkGroup("k-embed", (*lines, *dots)))
+        marks += map(self.text, fan.texts)
+        return MarkGroup("detail fan", tuple(marks), (("fan", fan.about.path),), 1.0, fan.about.tip, fan.about.description)
 
     def frame(self, frame: Frame) -> MarkGroup:
         paint = self.palette.frame
