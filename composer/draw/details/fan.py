@@ -63,8 +63,9 @@ def fan_of(node: TypedRepeat, rows: Sequence[Offsets], path: str, typography: Ty
         return None
     apart = WIDE if width(drawn) <= FEW_POSITIONS else NEAR
     scale = typography.scale
-    lines = [*said(node, rows)]
-    texts = [Text(PAD, 22, "Dilations", "title", "start", scale)]
+    kernel, *lines = said(node, rows)
+    title = Text(PAD, 22, "Dilations", "title", "start", scale)
+    texts = [title, Text(title.area.right + BESIDE, 22, kernel, "detail", "start", scale)]
     texts += [Text(PAD, 22 + LINE * number, line, "detail", "start", scale) for number, line in enumerate(lines, 1)]
     more = len(drawn) < own
     head = HEAD + LINE * len(lines) + ABOVE + (ABOVE if more else 0.0)
@@ -76,7 +77,7 @@ def fan_of(node: TypedRepeat, rows: Sequence[Offsets], path: str, typography: Ty
         high = lowest - RISE * len(drawn) - ABOVE - 1
         texts.append(Text(right, high, f"… dilation {dilation(rows[own - 1])}", "note", "start", scale))
     wide = max(text.area.right for text in texts) + PAD
-    tip = ", ".join(("Dilations", *lines))
+    tip = ", ".join(("Dilations", kernel, *lines))
     about = About(path, tip, description="; ".join(labels))
     before = -sum(min(offsets) for offsets in drawn)
     return DilationFan(
@@ -95,7 +96,7 @@ def dilation(offsets: Offsets) -> int:
 
 
 def said(node: TypedRepeat, rows: Sequence[Offsets]) -> tuple[str, ...]:
-    """Return what stands below the title: how many positions each convolution reads, and how many one reads through all."""
+    """Return what stands beside the title and below it: how many positions a convolution reads, and one through all."""
     kernels = sorted({len(offsets) for offsets in rows})
     causal = all(max(offsets) == 0 for offsets in rows)
     kernel = f"kernel {', '.join(map(str, kernels))}{', causal' if causal else ''}"
