@@ -221,7 +221,8 @@ graph: {y: {type: pad, axis: time, multiple: 4, in: x}}
             count = self.before or self.after
             new = f"{count} × {self.value:g}" if count > 1 else f"{self.value:g}"
             where = f"{new} along {axis_in_words(self.axis, view.axes)}"
-            return Look("Append" if self.after else "Prepend", (where,), "merge")
+            one = (view.sizes["dim"], self.value) if self.after == 1 and "dim" in view.sizes else None
+            return Look("Append" if self.after else "Prepend", (where,), "merge", appends=one)
         facts = [f"{count} {where}" for count, where in ((self.before, "before"), (self.after, "after")) if count]
         facts += [f"to a multiple of {self.multiple}"] if self.multiple > 1 else []
         facts += [f"value {self.value:g}"] if self.value else []

@@ -108,6 +108,11 @@ graph: {y: {type: conv1d, out: 12, kernel_size: 3, causal: true, in: x}}
     def past_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["time"],) if self.causal and self.kernel_size > 1 else ()
 
+    def taps(self, sizes: Sizes) -> tuple[Any, tuple[int, ...]] | None:
+        before, _ = self.slide().around[0]
+        read = tuple(number * self.dilation - before for number in range(self.kernel_size))
+        return (sizes["time"], read) if self.stride == 1 else None
+
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
         return Cost("2 * batch * places * out * (dim // groups) * kernel_size")
 

@@ -36,10 +36,31 @@ class LoopIcon:
 
 
 @dataclass(frozen=True, slots=True)
+class ProductSide:
+    """A vector of a product, which an edge of the picture stands for."""
+
+    value: str
+    """What the formula calls it."""
+    axis: str
+    """What the axis along it is called."""
+    place: int
+    """Which axis of the value that is."""
+    length: str = ""
+    """How long it is; nothing where that is not known."""
+    appended: bool = False
+    """Whether its last entry is a 1 that a node appends."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProductIcon:
     """All products of the entries of vectors: a grid of those of two vectors, a cube of those of three."""
 
-    vectors: Literal[2, 3]
+    sides: tuple[ProductSide, ...]
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the lengths of all vectors are known, so that a larger picture can tell them."""
+        return all(side.length for side in self.sides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +132,9 @@ class Look:
     """
     number: str = ""
     """The one number that all of what it gives is, as for zeros: a recurrence that starts with it says that."""
+    appends: tuple[int, float] | None = None
+    """Along which axis, counted from the last one, it puts a single number behind what it reads, and which; none where it does
+    something else."""
     quiet: bool = False
     """Whether drawings leave it out, since it acts only in training."""
     short: str = ""

@@ -249,6 +249,15 @@ class Part(BaseModel):
             *(sizes[name] for name in sorted(names - {"batch"}) if name in sizes),
         ]
 
+    def taps(self, sizes: Sizes) -> "tuple[Any, tuple[int, ...]] | None":
+        """Return the size of the axis along which it is a convolution without steps, and which positions one of its output reads
+        there, counted from itself: `(time, (-2, 0))`; None for every other part.
+
+        Args:
+            sizes: The axis symbols of the ports and the numeric fields.
+        """
+        return None
+
     def per_call(self, wired: frozenset[str]) -> Mapping[str, PerCall]:
         """Return the keyword arguments of `forward` that are computed once per call of the model, with their slots.
 

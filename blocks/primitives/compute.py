@@ -10,7 +10,7 @@ from typing import Any
 
 from blocks.core import UNIT_BUFFER, Block, BlockView, Cost, Formula, InputAxes, Look, Piece, Sizes, Tensor, grouped
 from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, ReadValue, without_ones
-from blocks.core.look import ProductIcon
+from blocks.core.look import ProductIcon, ProductSide
 from blocks.core.matched_axes import ARROW
 from blocks.formulas.dtypes import TypedFormula, typed_formula
 from blocks.formulas.expressions import expression, reads_model_dtype
@@ -83,7 +83,7 @@ graph: {y: {compute: x * sigmoid(gate)}}
         zeros = "0" if is_zero(self.formula.tree, self.formula.numbers) else ""
         if len(plain) <= WIDEST and len(written) <= WIDEST_WITH_LETTERS:
             tight = without_ones(self.with_numbers(plain).replace(" · ", "·"))
-            icon = product_icon(written, self.axes_by_name)
+            icon = product_icon(written, {name: one.split() for name, one in zip(self.formula.names, self.axes, strict=False)})
             return Look(written, numbers, "merge", icon, number=zeros, formula=tight if len(tight) <= MAX_IN_BRIEF else "")
         valued = self.with_numbers(written)
         told = with_short_names(written, WIDEST_BELOW) or begun(written, WIDEST_BELOW)
@@ -214,16 +214,20 @@ def with_outer_products(formula: str, axes: Mapping[str, frozenset[str]]) -> str
     return PRODUCT.sub(of_product, formula) if batch != frozenset().union(*axes.values()) else formula
 
 
-def product_icon(written: str, axes: Mapping[str, frozenset[str]]) -> ProductIcon | None:
+def product_icon(written: str, axes: Mapping[str, Sequence[str]]) -> ProductIcon | None:
     """Return the picture of the outer product of two or three vectors in each row of a batch; none for others.
 
-    >>> product_icon("a ⊗ b", {"a": frozenset("nx"), "b": frozenset("ny")})
-    ProductIcon(vectors=2)
+    >>> [side.axis for side in product_icon("a ⊗ b", {"a": "nx", "b": "ny"}).sides]
+    ['x', 'y']
     """
     names = written.split(" ⊗ ")
-    batch = frozenset.intersection(*axes.values()) if axes else frozenset()
-    vectors = bool(batch) and all(len(axes.get(name, batch) - batch) == 1 for name in names)
-    return ProductIcon(2 if len(names) == 2 else 3) if vectors and len(names) in (2, 3) else None
+    batch = set.intersection(*map(set, axes.values())) if axes else set()
+    own = [[axis for axis in axes.get(name, ()) if axis not in batch] for name in names]
+    if not batch or len(names) not in (2, 3) or any(len(one) != 1 for one in own):
+        return None
+    return ProductIcon(
+        tuple(ProductSide(name, axis, [*axes[name]].index(axis)) for name, (axis,) in zip(names, own, strict=True))
+    )
 
 
 def with_short_names(formula: str, room: int) -> str:

@@ -62,6 +62,8 @@ class Leaf:
     """Whether it is a block of the recipe in another closed box that stands elsewhere in the model too."""
     places: Places = ""
     """Whether it gives fewer or more places than it reads, in all passes that it stands for."""
+    parallel: bool = False
+    """Whether it stands for passes of which none reads what another one gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,11 @@ class Group:
         if not self.count:
             return ""
         return f"{self.count} in parallel" if self.parallel else f"× {self.count}"
+
+    @property
+    def is_many(self) -> bool:
+        """Whether it stands for several side by side."""
+        return self.parallel and bool(self.count)
 
     def map_flows(self, change: Callable[[Flow], Flow]) -> Group:
         """Return it with every flow in it changed."""

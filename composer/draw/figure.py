@@ -258,6 +258,7 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
         found, scene = with_details(made, found, details)
         if not details:
             found, scene = with_small_open(made, attempts, found, scene)
+            scene = made.with_fan(scene)
         undetailed = made.missing(scene, details)
         others = made.possible(scene, found.flow, found.depth) if undetailed else ()
     if options["engine"] == "dot":
@@ -269,7 +270,7 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
         scene = fit_to_paper(attempts, scene, depth, points(width))
         margin = MARGIN if scene is usual else NARROW_MARGIN
     column = points(width) if width and not width.endswith("%") else None
-    told = found.scene if scene.details else scene
+    told = found.scene if scene.details or scene.fan else scene
     excess = max(1.0, excess_of(told, attempts, level, column))
     if whole and not shows_whole_blocks(scene, shares):
         hint = "leave `open` out" if level == "block" else "use the level block or overview"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from blocks.core.look import BlockIcon
+from blocks.core.look import BlockIcon, ProductIcon
+from composer.draw.style.product_picture import ProductPicture
 from composer.draw.style.text_metrics import text_width
 from composer.draw.style.typography import Font, Role, font
 
@@ -87,13 +88,22 @@ class PlacedIcon:
     icon: Icon
     x: float
     y: float
+    scale: float = 0.0
+    """Of what is drawn large, with words in it, how many times larger than usual these are; 0 for the others."""
+
+    @property
+    def picture(self) -> ProductPicture | None:
+        """It as a large picture; none where it is small."""
+        return ProductPicture(self.icon, self.scale) if self.scale and isinstance(self.icon, ProductIcon) else None
 
     @property
     def area(self) -> Area:
         """What it covers."""
         wide, high = (SWATCH * len(self.icon.kinds), SWATCH) if isinstance(self.icon, Swatch) else (ICON, ICON)
+        if (large := self.picture) is not None:
+            wide, high = large.width, large.height
         return Area(self.x, self.y, self.x + wide, self.y + high)
 
     def moved(self, dx: float, dy: float) -> PlacedIcon:
         """Return the same elsewhere."""
-        return PlacedIcon(self.icon, self.x + dx, self.y + dy)
+        return replace(self, x=self.x + dx, y=self.y + dy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -10,6 +10,10 @@ from blocks.core.look import Hue, Sign
 from composer.draw.about import About
 from composer.draw.geometry import Area, PlacedIcon, Point, Text
 
+CARDS, CARD_APART = 2, 4.0
+"""Behind what stands for several side by side, and from one to the next, to the right and upwards."""
+CARD_ROOM = CARDS * CARD_APART
+"""How far they reach."""
 Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop", "far", "measured", "rewired"]
 """What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state,
 what is called by its name, or sizes alone; or, where two models are compared, something else than in the other."""
@@ -69,6 +73,8 @@ class Box:
     """Whether it gives fewer or more places than it reads, for which it becomes narrower or wider along the stream."""
     slant: Slant | None = None
     """That, where wires tell which way the stream goes through it."""
+    parallel: bool = False
+    """Whether it stands for several that read none of each other, which cards behind it show."""
 
     @property
     def area(self) -> Area:
@@ -92,6 +98,14 @@ class Box:
         texts = tuple(text.moved(dx, dy) for text in self.texts)
         icons = tuple(icon.moved(dx, dy) for icon in self.icons)
         return replace(self, x=self.x + dx, y=self.y + dy, texts=texts, icons=icons)
+
+
+def card_areas(thing: Box | Frame) -> tuple[Area, ...]:
+    """Return what the cards behind a thing cover, above it and right of it; nothing where there are none."""
+    area = thing.area
+    left, right, high = area.left + CARD_APART, area.right + CARD_ROOM, area.top - CARD_ROOM
+    both = Area(left, high, right, area.top), Area(area.right, area.top, right, area.bottom - CARD_APART)
+    return both if thing.parallel else ()
 
 
 MergeSign: TypeAlias = Sign | Literal["Σ"]
@@ -181,6 +195,8 @@ class Frame:
     """Its path, and where passes of a repeat differ, behind it the numbers of the kinds that are drawn by themselves."""
     frame: str = ""
     """Key of the innermost frame around it; nothing where there is none."""
+    parallel: bool = False
+    """Whether it stands for several that read none of each other, which cards behind it show."""
 
     @property
     def area(self) -> Area:
@@ -311,6 +327,68 @@ class LegendEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class DilationFan:
+    """What one position reads through several convolutions: a row of positions for what the first one reads, and one above it for
+    what each gives.
+    """
+
+    about: About
+    """The repeat whose convolutions they are."""
+    x: float
+    y: float
+    width: float
+    height: float
+    """Of the border."""
+    texts: tuple[Text, ...]
+    first: Point
+    """The first position of the lowest row."""
+    apart: float
+    rise: float
+    """From one position to the next, and from one row to the next."""
+    positions: int
+    """In each row."""
+    reads: tuple[tuple[int, ...], ...]
+    """For each row but the lowest, which positions of the row below one reads, counted from itself."""
+    end: int
+    """The number of the position in the highest row of which all that it reads is told apart."""
+
+    @property
+    def area(self) -> Area:
+        """The rectangle of the border."""
+        return Area(self.x, self.y, self.x + self.width, self.y + self.height)
+
+    def moved(self, dx: float, dy: float) -> DilationFan:
+        """Return the same elsewhere."""
+        texts = tuple(text.moved(dx, dy) for text in self.texts)
+        return replace(self, x=self.x + dx, y=self.y + dy, texts=texts, first=(self.first[0] + dx, self.first[1] + dy))
+
+    def point(self, row: int, position: int) -> Point:
+        """Return where a position of a row is, both counted from 0, the lowest row first."""
+        return self.first[0] + self.apart * position, self.first[1] - self.rise * row
+
+    @property
+    def told(self) -> tuple[frozenset[int], ...]:
+        """In each row from the lowest one, what the end reads."""
+        found = [frozenset({self.end})]
+        for offsets in reversed(self.reads):
+            found.append(frozenset(position + offset for position in found[-1] for offset in offsets))
+        return tuple(reversed(found))
+
+    def dots(self, *, told: bool) -> Iterator[Point]:
+        """Yield where the positions are that are `told` apart, or all others."""
+        for row, own in enumerate(self.told):
+            yield from (self.point(row, position) for position in range(self.positions) if (position in own) is told)
+
+    def lines(self, *, told: bool) -> Iterator[tuple[Point, Point]]:
+        """Yield a line from each position to each one that it reads in the row below: those `told` apart, or all others."""
+        for row, offsets in enumerate(self.reads, 1):
+            for position in range(self.positions):
+                below = [position + offset for offset in offsets if 0 <= position + offset < self.positions]
+                if (position in self.told[row]) is told:
+                    yield from ((self.point(row, position), self.point(row - 1, one)) for one in below)
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """A whole drawing; what comes later lies above."""
 
@@ -337,6 +415,8 @@ class Scene:
     """Where the stream runs to."""
     details: tuple[Detail, ...] = ()
     """Closed blocks from inside, beside the drawing."""
+    fan: DilationFan | None = None
+    """What one position reads through the convolutions of a repeat, beside that."""
 
     @property
     def drawings(self) -> tuple[Scene, ...]:

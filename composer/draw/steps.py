@@ -203,6 +203,7 @@ class _Revealed:
             texts=tuple(text for text in whole.texts if self.shows_text(text, wires)),
             references=tuple(one for one in whole.references if self.shows_end(one.target) and self.shows_source(one.source)),
             details=tuple(one for one in whole.details if any(map(self.shows, one.stands_for))),
+            fan=whole.fan if whole.fan is not None and self.shows(whole.fan.about.path) else None,
         )
 
     def shows(self, path: str) -> bool:

@@ -26,6 +26,7 @@ KNOWS_EACH_KIND = {
     "composer/diff/flatten.py",
     "composer/draw/build/descriptions.py",
     "composer/draw/build/diagram_builder.py",
+    "composer/draw/details/dilations.py",
     "composer/draw/export/node_facts.py",
     "composer/graph/anatomy.py",
     "composer/graph/describe.py",

@@ -16,7 +16,7 @@ from composer.draw.build.levels import Level
 from composer.draw.export.svg import svg
 from composer.draw.figure import Figure
 from composer.draw.figure import draw as drawn
-from composer.draw.geometry import ICON, Area, Point, Text
+from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.fragment import Pieces
 from composer.draw.layout.page import MARGIN, lines_of
 from composer.draw.options import NONE
@@ -186,7 +186,7 @@ class _Page:
         prefix, pieces = SIDES[side], self.pieces
         blocks: tuple[Box | MergeCircle, ...] = (*pieces.boxes, *pieces.merges)
         solid = {one.about.path: one.area for one in blocks}
-        icons = (Area(icon.x, icon.y, icon.x + ICON, icon.y + ICON) for box in pieces.boxes for icon in box.icons)
+        icons = (icon.area for box in pieces.boxes for icon in box.icons)
         beyond = (
             Area(-1e4, -1e4, 3, 1e4),
             Area(-1e4, paper.bottom - 3, 1e4, 1e4),

@@ -124,7 +124,7 @@ def around_blocks(root: TypedGraph) -> frozenset[str]:
 def around_box(group: Leaf, inner: Leaf) -> Leaf:
     """Return a group as the box of what is closed in it, with the title of both: `Branch · × 4 Unit`."""
     look = replace(inner.look, title=f"{group.look.title}{OF}{inner.look.title}", brief=group.look.brief)
-    return replace(group, look=look, rows=inner.rows, params=inner.params)
+    return replace(group, look=look, rows=inner.rows, params=inner.params, parallel=inner.parallel)
 
 
 def told_once(flow: Flow) -> Flow:

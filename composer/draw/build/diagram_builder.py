@@ -59,6 +59,7 @@ from composer.draw.build.pass_references import (
     with_state_boxes,
     without_parameters,
 )
+from composer.draw.build.products import with_lengths
 from composer.draw.build.resolution import SAME, resolution_of, resolution_of_passes
 from composer.draw.build.simpler.idioms import with_idioms
 from composer.draw.build.simpler.reductions import Merged, WithinLoss, reduced, tell_merged, tell_reductions
@@ -257,6 +258,7 @@ class DiagramBuilder:
         self.tables |= {around.inner(name).path for name in tables_in(graph)}
         if self.depth.level != "overview":
             out.items[:] = with_names_in_formulas(out.items, graph, around, self.called)
+        out.items[:] = with_lengths(out.items, graph, around)
 
     def left_out(self, path: str) -> str:
         """Return what a frame leaves out that is undone beside it, in words; nothing for others."""
@@ -554,7 +556,7 @@ class DiagramBuilder:
         if closed:
             params = repeats.parameters_of_all(node, self.counts, place.first)
             own = "" if self.shut else repeats.own_title(node, title)
-            box = self.closed(node, flows, f"{own}{called}", tip, params, place, kinds)
+            box = replace(self.closed(node, flows, f"{own}{called}", tip, params, place, kinds), parallel=parallel)
             if path in self.in_one:
                 single = repeats.single_title(node, flows)
                 out.items.append(replace(box, name=node.name, look=replace(box.look, title=f"× {count} {single}")))

@@ -11,6 +11,7 @@ from composer.draw.build.group_places import GroupPlace, contents
 from composer.draw.build.levels import Depth
 from composer.draw.closing import boxes_inside
 from composer.draw.details.choice import TELLING, Candidate, candidates, is_other_use, is_small, wanted
+from composer.draw.details.fan import with_fan
 from composer.draw.details.inside import BlockInside, count_read, inside_of
 from composer.draw.details.placing import best_spot, best_spots, covered
 from composer.draw.details.twins import difference, on_the_skip
@@ -120,6 +121,14 @@ class Details:
         return all(
             one.block in told or is_small(one) for one in self.groups() if one.path in closed and inside[one.path] and one.block
         )
+
+    def with_fan(self, scene: Scene) -> Scene:
+        """Return a drawing with the fan of dilations of a repeat in it, if there is one and the page has room for it."""
+
+        def has_room(larger: Scene) -> bool:
+            return self.size(larger.width, larger.height) <= max(self.limit, HARDLY * self.size(scene.width, scene.height))
+
+        return with_fan(scene, self.groups(), self.typography, has_room, self.with_margin, free_page(scene))
 
     def missing(self, scene: Scene, details: Sequence[str]) -> tuple[str, ...]:
         """Return which of the named blocks have no detail in a drawing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import copysign
+from math import copysign, sqrt
 
 from blocks.core.look import Cells, Curve, Hue, LoopIcon, ProductIcon, TableIcon
 from composer.draw.about import About
@@ -30,8 +30,10 @@ from composer.draw.export.marks import (
 from composer.draw.export.polylines import (
     Gaps,
     arrowhead,
+    between,
     crossings,
     curve,
+    line,
     move_to,
     parting,
     polyline,
@@ -39,9 +41,11 @@ from composer.draw.export.polylines import (
     rounded,
     shortened,
 )
-from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Point, Swatch, Text
+from composer.draw.geometry import ICON, SWATCH, Area, PlacedIcon, Point, Swatch, Text
 from composer.draw.paths import belongs
 from composer.draw.scene import (
+    CARD_APART,
+    CARDS,
     DASHED,
     DOTTED,
     RADIUS,
@@ -50,6 +54,7 @@ from composer.draw.scene import (
     Badge,
     Box,
     Detail,
+    DilationFan,
     Dot,
     Frame,
     LegendEntry,
@@ -62,6 +67,7 @@ from composer.draw.scene import (
     WirePath,
 )
 from composer.draw.style.palette import Paint, Palette
+from composer.draw.style.product_picture import ProductPicture
 from composer.draw.style.themes import CHANGES, CLASSES, THEMES, WIDTHS, Theme, ThemeName, inks, wire_color
 
 FADED, IDLE = 0.35, 0.6
@@ -79,6 +85,10 @@ TABLE_ROWS, ROW_CELLS, ROW_GAP = 4, 4, 2.2
 DETAIL_DASH = (5.0, 4.0)
 """Of the border of a block that is drawn from inside beside the figure."""
 
+SLICE_COVER = 0.14
+"""How much of the color of a box covers the slice of a 1 in the picture of a product."""
+FAN_DOT, FAN_OTHERS = 3.2, 0.35
+"""Radius of a position in a fan, and how much is left of lines from those that are not told apart."""
 SHADED: Hue = "attn"
 """Whose color shades have."""
 COVERS, BORDERS = (0.0, 0.08, 0.16, 0.24, 0.32), (1.0, 1.3, 1.7, 2.3, 3.0)
@@ -108,6 +118,7 @@ class _Painter:
             yield MarkShape(page, Ink(self.palette.paper), kind="paper")
         yield from self.things(scene)
         yield from map(self.detail, scene.details)
+        yield from map(self.fan, [scene.fan] if scene.fan is not None else [])
         yield from map(self.ring, scene.rings)
         yield from map(self.badge, scene.badges)
         yield from map(self.legend_entry, scene.legend)
@@ -133,9 +144,25 @@ class _Painter:
         marks = (border, *map(self.text, detail.texts), *self.things(detail.inside))
         return MarkGroup("detail", marks, (("detail", detail.about.path),), 1.0, detail.about.tip, detail.about.description)
 
+    def fan(self, fan: DilationFan) -> MarkGroup:
+        paper, paint = Paint(self.palette.paper, self.palette.frame.stroke), self.palette.hues["embed"]
+        marks: list[Mark] = [self.bordered(rectangle(fan.x, fan.y, fan.width, fan.height, 12), paper, 1.2, DETAIL_DASH)]
+        lines: list[Mark] = []
+        dots: list[Mark] = []
+        for told, opacity in ((False, FAN_OTHERS), (True, 1.0)):
+            ways = Path(tuple(step for way in fan.lines(told=told) for step in polyline(way).steps))
+            lines.append(MarkShape(ways, None, self.stroke(paint.stroke, 1.6 if told else 0.8), "i", opacity=opacity))
+            fill, pen, look = Ink(paint.stroke if told else paint.fill), self.stroke(paint.stroke, 1.0), "on" if told else "s"
+            dots += [MarkShape(Circle(tenth(x), tenth(y), FAN_DOT), fill, pen, look) for x, y in fan.dots(told=told)]
+        marks.append(MarkGroup("k-embed", (*lines, *dots)))
+        marks += map(self.text, fan.texts)
+        return MarkGroup("detail fan", tuple(marks), (("fan", fan.about.path),), 1.0, fan.about.tip, fan.about.description)
+
     def frame(self, frame: Frame) -> MarkGroup:
         paint = self.palette.frame
         marks: list[Mark] = [self.bordered(rectangle(frame.x, frame.y, frame.width, frame.height, 12), paint, 1.2)]
+        if frame.parallel:
+            marks += self.cards(frame.area, 12, paint)
         if frame.pill is not None:
             area = frame.pill.area.grown(9)
             pill = rectangle(area.left, frame.pill.y - 14.5, area.right - area.left, 20, 10)
@@ -162,11 +189,20 @@ class _Painter:
         paint = self.palette.hues[hue]
         dash = (4.0, 3.0) if box.dashed else ()
         marks: list[Mark] = [*self.filled(bordering(box, 0, 7), hue, box.shade, dash)]
+        if box.parallel:
+            marks += self.cards(box.area, 7, paint)
         if box.double:
             inner = bordering(box, 3, 5)
             marks.append(MarkShape(inner, None, self.stroke(paint.stroke, 1.0), "i"))
         marks += [mark for icon in box.icons for mark in self.icon(icon, paint)]
         return self.group(f"node k-{hue}", box.about, [*marks, *map(self.text, box.texts)])
+
+    def cards(self, front: Area, radius: float, paint: Paint) -> Iterator[MarkShape]:
+        """Yield what one sees of the cards behind a thing with round corners: lines alone, so that no wire is hidden."""
+        for number in range(1, CARDS + 1):
+            yield MarkShape(
+                Path(tuple(card_steps(front, radius, CARD_APART * number))), None, self.stroke(paint.stroke, 1.0), "i"
+            )
 
     def filled(self, place: Geometry, hue: Hue, shade: int | None, dash: tuple[float, ...] = ()) -> Iterator[MarkShape]:
         """Yield a surface in the color of a kind of blocks, or as dark and with as thick a border as a shade."""
@@ -256,8 +292,10 @@ class _Painter:
                 yield MarkShape(Path((move_to((a + 6, b - 7)), arc)), None, pen, "i")
                 head = move_to((a + 1, b - 8.5)), LineBy((5.6, 1.9)), LineBy((-2.0, 5.6))
                 yield MarkShape(Path(head), None, pen, "i")
-            case ProductIcon(vectors=vectors):
-                yield from (MarkShape(polyline(line), None, pen, "i") for line in (grid if vectors == 2 else cube)(x, y))
+            case ProductIcon() if placed.picture is not None:
+                yield MarkGroup("picture", tuple(self.product(placed.picture, x, y, paint)))
+            case ProductIcon(sides=sides):
+                yield from (MarkShape(polyline(line), None, pen, "i") for line in (grid if len(sides) == 2 else cube)(x, y))
             case TableIcon():
                 for row in table_rows(x, y):
                     yield MarkShape(row, Ink(self.palette.paper), kind="bg")
@@ -267,6 +305,20 @@ class _Painter:
                     yield MarkShape(rectangle(x, y, SWATCH * len(kinds), SWATCH), Ink(self.palette.paper), kind="bg")
                 places = (rectangle(x + SWATCH * place, y, SWATCH, SWATCH) for place in range(len(kinds)))
                 yield MarkGroup("k-attn", tuple(map(self.cell, kinds, places)))
+
+    def product(self, picture: ProductPicture, x: float, y: float, paint: Paint) -> Iterator[Mark]:
+        """Yield a large picture of an outer product: the slices of each 1 are the darker, the more of them meet."""
+
+        def moved(points: Sequence[Point]) -> list[Point]:
+            return [(x + right, y + down) for right, down in points]
+
+        for face in picture.faces():
+            yield from (MarkShape(closed(moved(area)), Ink(paint.stroke, SLICE_COVER), kind="light") for area in face.slices())
+            yield from (MarkShape(polyline(moved(way)), None, self.stroke(paint.stroke, 0.6), "i") for way in face.lines())
+        for face in picture.faces():
+            yield MarkShape(closed(moved(face.area())), None, Stroke(Ink(paint.stroke), 1.4 * self.theme.stroke, round=True), "i")
+        for label in picture.labels():
+            yield self.text(Text(x + label.x, y + label.y, label.text, "detail", label.anchor, picture.scale))
 
     def mask(self, seen: Sequence[Sequence[bool]], x: float, y: float, paint: Paint) -> Iterator[Mark]:
         cell = ICON / len(seen)
@@ -298,6 +350,23 @@ class _Painter:
     def stroke(self, color: str, width: float, dash: tuple[float, ...] = ()) -> Stroke:
         """Return a pen whose width is the theme's."""
         return Stroke(Ink(color), width * self.theme.stroke, dash)
+
+
+def card_steps(front: Area, radius: float, away: float) -> Iterator[Step]:
+    """Yield the upper and the right border of a card that lies so far right of and above another one with round corners, from
+    where it comes out behind the card before to where it goes in again.
+    """
+    half = CARD_APART / 2
+    along = sqrt((radius**2 - 2 * half**2) / 2)  # from the middle between two corners to where their circles meet
+    begin = front.left + away - half + radius - along, front.top - away + half + radius - along
+    first, last = (front.left + away + radius, front.top - away), (front.right + away, front.bottom - away - radius)
+    end = front.right + away - half - radius + along, front.bottom - away + half - radius + along
+    yield move_to(begin)
+    yield ArcBy(radius, large=False, clockwise=True, end=between(begin, first))
+    yield line(first, (last[0] - radius, first[1]))
+    yield ArcBy(radius, large=False, clockwise=True, end=(radius, radius))
+    yield line((last[0], first[1] + radius), last)
+    yield ArcBy(radius, large=False, clockwise=True, end=between(last, end))
 
 
 def cell_ink(palette: Palette, kind: int) -> Ink:
@@ -364,6 +433,11 @@ def filled_runs(line: Sequence[bool]) -> Iterator[tuple[int, int]]:
         elif not filled and start is not None:
             yield start, index
             start = None
+
+
+def closed(corners: Sequence[Point]) -> Path:
+    """Return a closed line through corners."""
+    return Path((*polyline(corners).steps, Close()))
 
 
 def grid(x: float, y: float) -> Iterator[Sequence[Point]]:

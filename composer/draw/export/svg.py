@@ -93,7 +93,7 @@ def _lines(scene: Scene, theme: ThemeName, width: str, highlight: Sequence[str],
     if scene.description:
         yield f"<desc>{markup(scene.description)}</desc>"
     if follows:
-        more = (change_rules(DARK) if scene.badges else "") + (detail_rules(DARK) if scene.details else "")
+        more = (change_rules(DARK) if scene.badges else "") + (detail_rules(DARK) if scene.details or scene.fan else "")
         yield f"<style>@media (prefers-color-scheme:dark){{{within('.follows', rules(DARK) + more)}}}</style>"
     for mark in paint_scene(scene, theme, highlight):
         yield from _mark(mark, names)

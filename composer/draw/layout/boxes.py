@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from blocks.core import TableIcon, spoken
+from blocks.core.look import ProductIcon
 from composer.draw.brief.block import is_parameter
 from composer.draw.diagram import Flow, Leaf, Row
 from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
@@ -26,6 +27,8 @@ MEMORY_WIDTH, MEMORY_HEIGHT = 168.0, 58.0
 """The least width of the box of a state that is a table, and its height."""
 MIN_SIDE_WIDTH = 104.0
 """The least width of a box beside another, so that several above each other are in line at both sides."""
+PICTURE_GAP = 9.0
+"""Between a picture and the lower border."""
 PAD = 9.0
 """Between a border and what is written inside of it."""
 INSET = 4.0
@@ -61,9 +64,11 @@ def inset(leaf: Leaf) -> float:
 
 def _needed(leaf: Leaf, typography: Typography, *, narrow: bool, named: bool) -> float:
     look = leaf.look
-    icon = ICON_ROOM if look.icon is not None else PAD
+    icon = icon_room(leaf)
+    large = picture_of(leaf, typography)
+    least = large.area.right + 2 * PAD if large is not None else 0.0
     if leaf.lines:
-        return max(typography.width(line, role) for role, line in leaf.lines) + icon + PAD
+        return max(least, max(typography.width(line, role) for role, line in leaf.lines) + icon + PAD)
     if is_low(leaf):
         name = name_room(leaf, 0.0, typography) if leaf.name and (named or leaf.in_formula) else 0.0
         line = needed_in_line(leaf, typography)
@@ -80,7 +85,7 @@ def _needed(leaf: Leaf, typography: Typography, *, narrow: bool, named: bool) ->
     detail = max((typography.width(line, "detail") for line in lines), default=0.0) + icon + PAD
     rows = [ICON_ROOM + 6 + swatches(row) + typography.width(row.share, "row") + PAD for row in leaf.rows]
     rows += [ICON_ROOM + 6 + swatches(row) + typography.width(row.look.detail, "detail") + PAD for row in leaf.rows]
-    return min(max(title, detail, *rows, MEMORY_WIDTH * is_memory(leaf)) + 1, MAX_BOX_WIDTH)
+    return min(max(title, detail, least, *rows, MEMORY_WIDTH * is_memory(leaf)) + 1, MAX_BOX_WIDTH)
 
 
 def is_memory(leaf: Leaf) -> bool:
@@ -113,6 +118,19 @@ def whole_title(leaf: Leaf) -> str:
     if not (leaf.by_name and leaf.name):
         return title
     return name if title.lower() in name.lower() else f"{name}{OF}{title}"
+
+
+def picture_of(leaf: Leaf, typography: Typography) -> PlacedIcon | None:
+    """Return the large picture that stands below what a block says, at the upper left corner of the page; none for others."""
+    icon = leaf.look.icon
+    large = isinstance(icon, ProductIcon) and icon.is_measured and not leaf.rows
+    return PlacedIcon(icon, 0.0, 0.0, typography.scale) if icon is not None and large else None
+
+
+def icon_room(leaf: Leaf) -> float:
+    """Return how far from the left border a block begins to say something, behind its icon."""
+    beside = leaf.look.icon is not None and not (isinstance(leaf.look.icon, ProductIcon) and leaf.look.icon.is_measured)
+    return ICON_ROOM if beside else PAD
 
 
 def name_room(leaf: Leaf, icon: float, typography: Typography) -> float:
@@ -174,7 +192,13 @@ def with_mask(leaf: Leaf, detail: str, room: float, typography: Typography) -> s
 
 
 def box_height(leaf: Leaf, typography: Typography, *, narrow: bool = False) -> float:
-    """Return the height of a block."""
+    """Return the height of a block, with the picture below what it says."""
+    large = picture_of(leaf, typography)
+    return height_of_texts(leaf, typography, narrow=narrow) + (large.area.bottom + PICTURE_GAP if large is not None else 0.0)
+
+
+def height_of_texts(leaf: Leaf, typography: Typography, *, narrow: bool = False) -> float:
+    """Return the height of a block without such a picture."""
     if leaf.lines:
         least = ICON_LINE if leaf.look.icon is not None else ONE_LINE
         return max(LINE * typography.scale * len(leaf.lines) + 14, least) + row_height(leaf) * len(leaf.rows)
@@ -207,12 +231,17 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
         width = min(max(width, _needed(leaf, typography, narrow=narrow, named=True)), whole)
     left, right = x - width / 2, x + width / 2
     own = box_height(leaf, typography, narrow=narrow)
-    icons = []
-    if look.icon is not None and not leaf.rows:
-        icons.append(PlacedIcon(look.icon, left + PAD, top + (height - ICON) / 2))
+    icons: list[PlacedIcon] = []
     row_high = row_height(leaf)
     middle = top + height / 2 if not leaf.rows else top + (own - row_high * len(leaf.rows)) / 2
-    icon = ICON_ROOM if icons else PAD
+    icon = PAD
+    if (large := picture_of(leaf, typography)) is not None:
+        room = large.area.bottom + PICTURE_GAP
+        icons.append(large.moved(x - large.area.right / 2, middle + own / 2 - room))
+        middle -= room / 2
+    elif look.icon is not None and not leaf.rows:
+        icons.append(PlacedIcon(look.icon, left + PAD, top + (height - ICON) / 2))
+        icon = ICON_ROOM
     texts = (
         line_by_line(leaf, x + (icon - PAD) / 2, middle, typography)
         if leaf.lines
@@ -246,9 +275,10 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
                 )
             )
     dashed = look.hue in ("loss", "state")
-    texts_of, icons_of, start = tuple(texts), tuple(icons), x - whole / 2
-    box_ = Box(leaf.about, look.hue, start, top, whole, height, texts_of, icons_of, dashed, look.double, places=leaf.places)
-    return replace(box_, block=look.title if leaf.by_name else "")
+    start, parallel = x - whole / 2, leaf.parallel
+    placed = start, top, whole, height, tuple(texts), tuple(icons)
+    drawn = Box(leaf.about, look.hue, *placed, dashed, look.double, places=leaf.places, parallel=parallel)
+    return replace(drawn, block=look.title if leaf.by_name else "")
 
 
 def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool, typography: Typography) -> list[Text]:

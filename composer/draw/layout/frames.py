@@ -13,7 +13,7 @@ from composer.draw.geometry import Anchor, Area, PlacedIcon, Point, Swatch, Text
 from composer.draw.layout.beside.borders import free_room, passages_of
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, in_the_way, moved, straightened, widen
-from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, of_passes, room
+from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, of_passes, past_cards, room
 from composer.draw.layout.parallel_flows import BUS, FEW_BRANCHES, column_positions
 from composer.draw.layout.references import SIDE_GAP
 from composer.draw.layout.spacing import APART, GAP, MERGE_GAP
@@ -21,7 +21,7 @@ from composer.draw.layout.spine import LANE_SIDE
 from composer.draw.layout.stations import stacked
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
 from composer.draw.paths import belongs
-from composer.draw.scene import UNTOLD, Dot, Frame, Strip, WirePath
+from composer.draw.scene import CARD_ROOM, UNTOLD, Dot, Frame, Strip, WirePath
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Typography
 
@@ -33,6 +33,8 @@ MANY_APART = 14.0
 """Between many flows of which each pass takes one, so that four frames fit on a page."""
 EXITS_APART = 22.0
 """Between wires out of a map of layers: a name stands above each, or at its end."""
+HEADER_LINES, WIDENED, WIDENINGS = 2, 32.0, 8
+"""Lines of a header from which on a frame is made wider for it, by how much at most, and in how many steps."""
 PILL_ROOM = 28.0
 """From the upper border of a frame to what stands below its pill, which ends 25 pixels below the border."""
 INSIDE = 8.0
@@ -83,6 +85,10 @@ def frame(
         right = max(right, pill_room + max(points[-1][0] for points in inner.above.values()))
         written = free_room(inner.above, left, right - pill_room, typography.width(" · ".join(group.header), "header"))
     lines = header_lines(group.header, written[1] - written[0], typography)
+    if len(lines) > HEADER_LINES and not (inner.above or group.count):
+        wider = room_for_header(group.header, written[1] - written[0], typography)
+        left, written = left + wider, (written[0] - wider, written[1])
+        lines = header_lines(group.header, written[1] - written[0], typography)
     line_height = LINE * typography.scale
     head = 30.0 + line_height * (len(lines) - 1) + (GOES_ON + GAP * typography.scale if high else 0.0)
     under = [text.area for text in inner.pieces.texts if pill and text.area.right > right - pill_room]
@@ -134,7 +140,9 @@ def frame(
         starts = [(right, y) for y in beside]
         strip = layer_strip(group, left, right, height, found, [*crossing, *starts], typography) if few else None
     path = group.about.path
-    border = Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds, key=path)
+    placed = -left, -height, left + right, height, texts, label, strip, group.kinds
+    border = Frame(group.about, *placed, key=path, parallel=group.is_many)
+    found.right, found.height = right + CARD_ROOM * group.is_many, height + CARD_ROOM * group.is_many
     found.pieces.take(inner.pieces)
     found.pieces.enclose(border)
     if inner.out:
@@ -161,7 +169,8 @@ def frame(
         if told - {said} and level != y:  # what stands at the wire of those before is not so of this one
             inner_x = x - (INSIDE if x > 0 else -INSIDE)
             found.pieces.dots.append(Dot(inner_x, y))
-            draw_outgoing(found, out_edge, ((inner_x, y), (inner_x, level), (x, level)), typography, said)
+            led = past_cards(((inner_x, y), (inner_x, level), (x, level)), group.is_many)
+            draw_outgoing(found, out_edge, led, typography, said)
             continue
         turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
         bend = () if level == y else ((turn, y), (turn, level))
@@ -169,9 +178,9 @@ def frame(
             found.pieces.dots.append(Dot(*bend[0]))
             way = ()
         told.add(said)
-        draw_outgoing(found, out_edge, straightened((*way, *bend)), typography)
+        draw_outgoing(found, out_edge, past_cards(straightened((*way, *bend)), group.is_many), typography)
     for out_edge, start in zip(rest, starts, strict=True):
-        draw_outgoing(found, out_edge, (start,), typography)
+        draw_outgoing(found, out_edge, past_cards((start,), group.is_many), typography)
     return found
 
 
@@ -220,6 +229,12 @@ def header_lines(parts: Sequence[str], room: float, typography: Typography) -> l
     pieces = (part.split(" ") for part in parts)
     lines = wrapped([line for words in pieces for line in wrapped(words, " ", fits)], " · ", fits)
     return [typography.fitted(line, "header", room) for line in lines]
+
+
+def room_for_header(parts: Sequence[str], room: float, typography: Typography) -> float:
+    """Return by how much wider a frame is to be so that its header has few lines; nothing where it would be too much."""
+    wider = (WIDENED * part / WIDENINGS for part in range(1, WIDENINGS + 1))
+    return next((more for more in wider if len(header_lines(parts, room + more, typography)) <= HEADER_LINES), 0.0)
 
 
 def layer_strip(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge
-from composer.draw.layout.boxes import ICON_ROOM, PAD, detail_of, whole_title
+from composer.draw.layout.boxes import PAD, detail_of, icon_room, whole_title
 from composer.draw.style.line_breaks import BETWEEN, apart, with_ends, without_last_end
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Role, Typography
@@ -69,7 +69,7 @@ def in_lines(leaf: Leaf, width: float, typography: Typography) -> Leaf:
     rows = [replace(row, share=re.sub(r"(?<=\d) of \d+:(?! ×)", " ×", row.share)) for row in leaf.rows]
     drawn = tuple(row for row in rows if row.look.title)
     words = [row.share for row in rows if not row.look.title]  # of a repeat that is closed, which may take several lines
-    room = width - PAD - (ICON_ROOM if look.icon is not None and not drawn else PAD)
+    room = width - PAD - (icon_room(leaf) if not drawn else PAD)
     params = leaf.params if leaf.params != "tied" or "weight" not in detail_of(alone) else ""
     detail = " · ".join(filter(None, [leaf.name if whole_title(leaf) == look.title else "", detail_of(alone), params]))
     under = (line for one in (detail, *words) for line in lines("detail", one, room, typography))

@@ -14,7 +14,7 @@ from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.references import SIDE_GAP, incoming_reference, outgoing_reference
 from composer.draw.paths import lies_in, output_path
-from composer.draw.scene import WirePath
+from composer.draw.scene import CARD_ROOM, WirePath
 from composer.draw.style.typography import Typography
 
 HEAD = 8.0
@@ -166,6 +166,14 @@ def room(out_edge: OutgoingEdge, typography: Typography) -> float:
 def side_height(leaf: Leaf, reads: int, typography: Typography) -> float:
     """Return how high a small box is: at least as so many wires or names that come in at one of its sides."""
     return max(box_height(leaf, typography, narrow=True), SLOT * (reads - 1) + 12)
+
+
+def past_cards(start: tuple[Point, ...], parallel: bool) -> tuple[Point, ...]:
+    """Return the start of a wire, at the right of what stands for several side by side past the cards behind that: what is said
+    at the wire begins there.
+    """
+    x, y = start[-1]
+    return (*start, (x + CARD_ROOM, y)) if parallel and x > 0 else start
 
 
 def draw_outgoing(

@@ -15,9 +15,9 @@ from composer.draw.geometry import Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.ends.port_names import NO_NAMES, name_beside, name_of_state, room_beside
 from composer.draw.layout.fragment import Fragment, upright, widen
-from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, called_at, draw_outgoing, room, side_height
+from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, called_at, draw_outgoing, past_cards, room, side_height
 from composer.draw.layout.references import SIDE_GAP, incoming_reference
-from composer.draw.scene import RADIUS, MergeCircle, Style, WirePath
+from composer.draw.scene import CARD_ROOM, RADIUS, MergeCircle, Style, WirePath
 from composer.draw.style.typography import Typography
 
 APART = 8.0
@@ -130,8 +130,12 @@ def block(
     places = stacked(rooms, -height / 2)
     _put_level(found, leaf, rights, names, places[: len(rights)], 1, width / 2, typography)
     for out_edge, y in zip(outgoing, places[len(rights) :], strict=True):
-        draw_outgoing(found, out_edge, ((width / 2, y),), typography, called_at(out_edge, leaf.about.path))
+        start = past_cards(((width / 2, y),), leaf.parallel)
+        draw_outgoing(found, out_edge, start, typography, called_at(out_edge, leaf.about.path))
     upright(found)
+    if leaf.parallel:
+        widen(found, 1, width / 2 + CARD_ROOM)
+        found.height = max(found.height, height + CARD_ROOM)
     return found
 
 

@@ -97,13 +97,14 @@ def rules(palette: Palette) -> str:
     """Return every color of a theme as rules of CSS, by the classes that things have."""
     found = [
         f".t{{fill:{palette.title}}}.u{{fill:{palette.detail}}}.m{{fill:{palette.muted}}}.paper,.off,.bg{{fill:{palette.paper}}}",
-        f".gl{{stroke:{palette.paper}}}.frame>.s{{fill:{palette.frame.fill};stroke:{palette.frame.stroke}}}",
+        f".gl{{stroke:{palette.paper}}}.frame>.s{{fill:{palette.frame.fill};stroke:{palette.frame.stroke}}}.frame>.i{{stroke:{palette.frame.stroke}}}",
         f".wire{{fill:{palette.wire}}}.pill{{fill:{palette.pill.fill}}}.pt{{fill:{palette.pill.stroke}}}",
     ]
     for hue, paint in palette.hues.items():
         found.append(f".k-{hue}>.s{{fill:{paint.fill};stroke:{paint.stroke}}}.k-{hue} .i{{stroke:{paint.stroke}}}")
         solid = f"{{fill:{paint.stroke};stroke:{paint.stroke}}}"
         found.append(f".k-{hue} .on{solid}.k-{hue} .half{solid}")
+    found.append(f".k-merge .light{{fill:{palette.hues['merge'].stroke}}}")  # in the picture of a product
     for style in WIDTHS:
         if style == "rewired":  # told with the changes
             continue

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from composer.draw.geometry import Text
-from composer.draw.scene import RADIUS, Frame, Strip
+from composer.draw.scene import CARD_ROOM, RADIUS, Box, Frame, Strip
 from composer.draw.turn.axes import GAP, ON, Across, Along, near, on
 from composer.draw.turn.outline import SceneOutline, exits_of
 
@@ -64,6 +64,7 @@ class _Room:
                 self._pull(1.0, -box.y - box.height / 2, slab.low, -box.y - box.height, -box.y)
             along.centered(-box.y - box.height, -box.y - box.height / 2, -box.y, reach, own.width)
             across.centered(slab.low, (slab.low + slab.high) / 2, slab.high, own.height)
+            self._require_cards(box, reach)
         for merge in scene.merges:
             low, high = merge.x - RADIUS, merge.x + RADIUS
             along.centered(-merge.y - RADIUS, -merge.y, -merge.y + RADIUS, (low, high), 2 * RADIUS)
@@ -150,11 +151,17 @@ class _Room:
             self.along.centered(middle - half, middle, middle + half, (low, high), wide)
         self.across.span(low, high, area.bottom - area.top + 2)
 
+    def _require_cards(self, thing: Box | Frame, sides: tuple[float, float]) -> None:
+        """Ask for the room of what is seen behind a thing at its end, so that what is written there stands beside that."""
+        if thing.parallel:
+            self.along.span(-thing.area.top, -thing.area.top + CARD_ROOM, sides, CARD_ROOM)
+
     def _require_frame(self, frame: Frame) -> None:
         area = frame.area
         sides = area.left, area.right
         self.along.span(-area.bottom, -area.top, sides, 0.0)
         self.across.span(*sides, 0.0)
+        self._require_cards(frame, sides)
         if frame.texts:
             first = min(self.outline.inside(area), default=area.right)
             self.across.span(area.left, first, HEAD + HEAD_LINE * self.size * (len(frame.texts) - 1) + 4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from composer.draw.geometry import ICON, PlacedIcon, Text
+from composer.draw.geometry import PlacedIcon, Text
 from composer.draw.layout.boxes import INSET, LINE, PAD
 from composer.draw.layout.narrow import lines
 from composer.draw.scene import Box
@@ -43,11 +43,13 @@ def box_content(box: Box, typography: Typography) -> BoxContent:
         )
     size = typography.scale
     line, said = LINE * size, in_lines(box, typography)
-    high = line * len(said) + (ICON + 3 if box.icons else 0.0)
-    wide = max([ICON if box.icons else 0.0, *(text.area.right - text.area.left for text in said)])
+    first = [icon.moved(-icon.x, -icon.y) for icon in box.icons[:1]]
+    icon_wide, icon_high = max((icon.area.right for icon in first), default=0.0), sum(icon.area.bottom + 3 for icon in first)
+    high = line * len(said) + icon_high
+    wide = max([icon_wide, *(text.area.right - text.area.left for text in said)])
     top = -high / 2
-    icons = tuple(replace(icon, x=-ICON / 2, y=top) for icon in box.icons[:1])
-    top += ICON + 3 if icons else 0
+    icons = tuple(icon.moved(-icon_wide / 2, top) for icon in first)
+    top += icon_high
     texts = tuple(
         replace(text, x=0.0, y=top + line * (number + 0.5) + 4 * size, anchor="middle") for number, text in enumerate(said)
     )

@@ -17,7 +17,7 @@ from composer.draw.layout.ends.port_names import name_below, said_at_end
 from composer.draw.layout.fragment import Fragment, shift, straightened
 from composer.draw.layout.lanes import style_of
 from composer.draw.passes.layers import Fan, ItemLink
-from composer.draw.scene import RADIUS, WirePath
+from composer.draw.scene import RADIUS, WirePath, card_areas
 from composer.draw.style.typography import Role, Typography
 
 TRACK, ARROW, RISE, LABELED = 9.0, 15.0, 12.0, 22.0
@@ -199,7 +199,9 @@ class Layers:
         rising = {link.net for link in self.links if self.rank[link.source] < self.rank[link.target]} & {*start}
         for one in below:
             if one.fragment:
-                top = one.fragment.top
+                pieces = one.fragment.pieces
+                cards = [area.top for thing in (*pieces.boxes, *pieces.frames) for area in card_areas(thing)]
+                top = min([one.fragment.top, *cards])
                 told = self.named_above(one.net)
                 ports = [net for net in self.ports(one.net) if net not in {**one.leave, **one.above}]
                 said += [(net, net.rpartition(".")[2], start[net] + NAMED, top, "port") for net in ports if net not in told]
