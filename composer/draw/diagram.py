@@ -114,6 +114,8 @@ class Passage:
     """What goes out there, which the next pass is given; nothing where a value only comes in."""
     enters: bool = True
     """Whether a value comes in."""
+    read: bool = True
+    """Whether what the last pass gives there is read around the frame."""
 
 
 @dataclass(frozen=True, slots=True)
