@@ -36,7 +36,7 @@ def once(options: LayoutOptions) -> Opens:
 
 
 def _may_open(entered: Group, options: LayoutOptions) -> bool:
-    """Return whether something around a frame reads what it carries, or its streams exchange values: else a wire back says more."""
+    """Return whether what is around a frame reads what it carries, or its streams exchange values; else a wire back says more."""
     carried = [one for one in entered.passages if one.port and one.made and one.enters]
     if not carried or any(one.read for one in carried):
         return True
