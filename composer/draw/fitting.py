@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from composer.draw.build.group_places import GroupPlace
+from composer.draw.build.group_places import GroupPlace, is_repeat
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.closing import (
     MAX_SHARE,
@@ -21,7 +22,7 @@ from composer.draw.closing import (
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Titles
 from composer.draw.layout.ends.places import with_places
 from composer.draw.layout.page import narrow_page, page
-from composer.draw.paths import is_pass, plain
+from composer.draw.paths import belongs, is_pass, plain
 from composer.draw.scene import Direction, Scene
 from composer.draw.style.typography import Typography
 from composer.draw.turn.turned import turned
@@ -47,6 +48,8 @@ MAX_DETAILS_EXCESS = 1.4
 """The same with details, which are what a reader looks for: the smallest letters of it, shrunk to a page, are 7 pixels high."""
 MAX_TELLING_EXCESS = 2.0
 """The same with the detail of the block that a model is about: without it, the figure does not tell what it is drawn for."""
+STREAMS_EXCESS = 1.5
+"""The same with stages open that several streams go through: such a model is about these, and each by itself tells less."""
 LANDSCAPE_WIDTH, LANDSCAPE_HEIGHT = 2000.0, 1125.0
 """The same where the stream runs to the right: about a slide of 1920 × 1080 pixels."""
 HEAD_ROOM = 120.0
@@ -79,6 +82,8 @@ class Attempts:
     """Where the stream runs to."""
     groups: Callable[[], Sequence[GroupPlace]] = tuple
     """Where groups stand in the model, looked for where a drawing is too large."""
+    streams: Callable[[], Collection[str]] = tuple
+    """The paths of what several streams go through, looked for where a drawing has closed boxes that read several values."""
     details: bool = False
     """Whether closed blocks may be drawn from inside beside the figure."""
 
@@ -147,8 +152,40 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth, *, less: bool = Tr
             few, found = SUBJECT_FACTOR, Attempt(shown, opened_flow, opened)
     fitted = with_repeats(attempts, whole, with_fewer_groups(attempts, found, draw, over, few), draw, over, few)
     alike = all_or_none(attempts, whole, fitted, draw, over, few) if attempts.details else None
+    lanes = with_streams(attempts, fitted, draw, over) if attempts.details else None
+    if lanes is not None:
+        return with_notes_of_inputs(attempts, lanes, draw, over)
     noted = with_notes_of_inputs(attempts, fitted, draw, over)
     return replace(noted, alike=alike and with_notes_of_inputs(attempts, alike, draw, over))
+
+
+def with_streams(
+    attempts: Attempts, found: Attempt, draw: Callable[[Flow], Scene], over: Callable[[Scene], float]
+) -> Attempt | None:
+    """Return a drawing with closed stages of several streams open, so that these go through them as lanes, and all in these
+    closed; none where there is only one such stage, where they cannot be drawn so, or where the page is too large.
+    """
+    boxes = {box.about.path for box in found.scene.boxes if not box.frame}
+    read = Counter(wire.target for wire in found.scene.wires if wire.target in boxes)
+    several = {path for path, count in read.items() if count > 1}
+    if len(several) < MIN_STAGES or found.depth.level != "block" or found.depth.unrolled:
+        return None
+    stages = several.intersection(attempts.streams())
+    if len(stages) < MIN_STAGES:
+        return None
+    inner = [one.path for one in attempts.groups() if belongs(one.path, stages - {one.path}) and not is_repeat(one)]
+    inner = [path for path in inner if not belongs(path, {*inner} - {path})]
+    depth = replace(found.depth, opened=found.depth.opened | stages, closed=found.depth.closed.union(inner), nested=False)
+    flow = attempts.diagram(depth)
+    scene = draw(flow)
+    lanes = {(wire.target, wire.passage) for wire in scene.wires if wire.target in stages}
+    through = Counter(path for path, _ in lanes)
+    drawn = all(through[path] > 1 for path in stages)
+    return Attempt(depth, flow, scene) if drawn and over(scene) <= STREAMS_EXCESS else None
+
+
+MIN_STAGES = 2
+"""Closed stages of several streams from which on these go through them as lanes."""
 
 
 def with_notes_of_inputs(
