@@ -147,6 +147,8 @@ class Group:
     """What its first output is called, where it has several."""
     goes_on: str = ""
     """Who alone reads what each pass returns: `next layer`; nothing where something around it does."""
+    next_pass: str = ""
+    """What the pass after one is called: `next layer`."""
 
     @property
     def pill(self) -> str:

@@ -86,7 +86,8 @@ def small(leaf: Leaf, width: float, typography: Typography) -> Leaf:
     around = leaf.look.title.removeprefix(title).strip(BETWEEN)
     told = list(lines("title", title, room, typography))
     for fact in filter(None, (around, *(apart(WIDTHS.sub("", leaf.look.detail))))):
-        more = [*told, *lines("detail", fact, room, typography)]
+        whole = lines("detail", fact, room, typography)
+        more = [*told, *((role, line.removesuffix(",")) for role, line in whole)]
         if len(more) > SMALL_LINES:
             break
         told = more
