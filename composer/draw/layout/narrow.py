@@ -77,6 +77,11 @@ def in_lines(leaf: Leaf, width: float, typography: Typography) -> Leaf:
     return replace(alone, rows=drawn, lines=(*lines("title", look.title, room, typography), *under))
 
 
+def has_short_title(leaf: Leaf, width: float, typography: Typography) -> bool:
+    """Return whether the title of a block fits into one line of a small box."""
+    return typography.width(without_repeat(leaf.look.title), "title") <= width - 2 * PAD
+
+
 def small(leaf: Leaf, width: float, typography: Typography) -> Leaf:
     """Return a block that is no wider than that, with its title and the first facts about it in a few lines: without its name,
     its parameters, and the widths from and to which it leads.

@@ -16,6 +16,8 @@ from composer.draw.layout.spine import LayoutOptions
 from composer.draw.passes.order import sort_topologically
 from composer.draw.passes.passages import Opens, open_passages
 
+MIN_UNREAD = 2
+"""Streams beside the first that only the next pass reads, from which on wires back say less than these as lanes."""
 MIN_WINDING = 2
 """Wires with corners from which on a model is laid out in layers too: one alone is a skip connection."""
 
@@ -40,6 +42,8 @@ def _may_open(entered: Group, options: LayoutOptions) -> bool:
     carried = [one for one in entered.passages if one.port and one.made and one.enters]
     if not carried or any(one.read for one in carried):
         return True
+    if len(carried) < MIN_UNREAD:
+        return False
     ends = with_border_ends(entered)
     within = replace(options, inputs=tuple(ends.entries), ends=tuple(ends.exits))
     return find_parallel_streams(sort_topologically(ends.flow), within)[1] is not None

@@ -27,7 +27,7 @@ from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.ends.port_names import names_at_ends, names_below, said_at_end
 from composer.draw.layout.ends.shapes import shape_in
 from composer.draw.layout.fragment import Fragment
-from composer.draw.layout.narrow import in_lines, small
+from composer.draw.layout.narrow import has_short_title, in_lines, small
 from composer.draw.layout.outgoing_edges import leads_up, mark_at, room, sink_at
 from composer.draw.layout.parallel_flows import FEW_BRANCHES
 from composer.draw.layout.spacing import LABEL_TOP
@@ -49,6 +49,8 @@ MIN_LINED_WIDTH = 116.0
 """Of boxes of such a rank whose texts stand in several lines: a number of channels before and after has room."""
 SMALL_WIDTH = 84.0
 """Of a small box between two streams: a kernel has room in one line."""
+MIN_SMALL = 2
+"""Boxes between streams from which on these are small: one alone has room."""
 NARROWER = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7)
 """How much shorter the lines of such a box may be."""
 MUCH_WIDER = 1.1
@@ -315,20 +317,21 @@ class _Items:
 
     def between_streams(self) -> dict[str, Leaf]:
         """Return the closed boxes in a frame through which one of its streams gives a value of another shape to another one, as
-        small boxes: what they are is told once by all of them, and the streams by these themselves.
+        small boxes: what comes in and goes out is told by the streams.
         """
         if self.parallel is None or not self.options.ends:
             return {}
         columns, found = self.parallel.columns, dict[str, Leaf]()
+        typography = self.options.typography
         for path, item in self.items.items():
-            into = [link for link in self.links if link.target == path]
-            out = {link.target for link in self.links if link.source == path}
             if not (isinstance(item, Leaf) and item.closed and item.shape) or path in columns or self.named(path):
                 continue
-            ends = [columns.get(one) for one in (*(link.source for link in into), *out)]
-            if len(ends) == 2 and None not in ends and ends[0] != ends[1] and not (self.beside.get(path) or item.look.sides):
-                found[path] = small(item, SMALL_WIDTH, self.options.typography)
-        return found
+            into = [link.source for link in self.links if link.target == path]
+            ends = [columns.get(one) for one in (*into, *{link.target for link in self.links if link.source == path})]
+            alone = len(ends) == 2 and not (self.beside.get(path) or item.look.sides)
+            if alone and None not in ends and ends[0] != ends[1] and has_short_title(item, SMALL_WIDTH, typography):
+                found[path] = small(item, SMALL_WIDTH, typography)
+        return found if len(found) >= MIN_SMALL else {}
 
     def in_narrow_rows(self) -> dict[str, Leaf]:
         """Return the boxes of rows that would be wider than a page: those of many that are alike, with their texts in lines."""
