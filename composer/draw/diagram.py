@@ -123,6 +123,8 @@ class Passage:
     """What goes out there, which the next pass is given; nothing where a value only comes in."""
     enters: bool = True
     """Whether a value comes in."""
+    read: bool = True
+    """Whether what the last pass gives there is read around the frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,8 @@ class Group:
     """What its first output is called, where it has several."""
     goes_on: str = ""
     """Who alone reads what each pass returns: `next layer`; nothing where something around it does."""
+    next_pass: str = ""
+    """What the pass after one is called: `next layer`."""
 
     @property
     def pill(self) -> str:

@@ -19,7 +19,7 @@ from composer.draw.arrange.hide import Hidden
 from composer.draw.arrange.merge import parameters_of_each
 from composer.draw.arrange.shares import COLORINGS, WHOLE_BLOCKS, Coloring, NodeShares
 from composer.draw.build.diagram_builder import build_diagram
-from composer.draw.build.group_places import group_places, repeat_places
+from composer.draw.build.group_places import group_places, repeat_places, stream_places
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.titles import titles
 from composer.draw.closing import closed_to_fit, partly_closed
@@ -230,6 +230,7 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
         tuple(options["break_after"]),
         options["direction"],
         cache(lambda: group_places(model.program.root)),
+        lambda: stream_places(model.program.root),
         details=shows_details(level, options),
     )
     begin, deep = flow, depth

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from composer.draw.build.group_places import GroupPlace
+from composer.draw.build.group_places import GroupPlace, is_repeat
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.closing import (
     MANY_USES,
@@ -24,7 +25,7 @@ from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Titl
 from composer.draw.layout.ends.places import with_places
 from composer.draw.layout.page import narrow_page, page
 from composer.draw.layout.slants import with_slants
-from composer.draw.paths import is_pass, plain
+from composer.draw.paths import belongs, is_pass, plain
 from composer.draw.scene import Direction, Scene
 from composer.draw.style.typography import Typography
 from composer.draw.turn.turned import turned
@@ -50,6 +51,10 @@ MAX_DETAILS_EXCESS = 1.4
 """The same with details, which are what a reader looks for: the smallest letters of it, shrunk to a page, are 7 pixels high."""
 MAX_TELLING_EXCESS = 2.0
 """The same with the detail of the block that a model is about: without it, the figure does not tell what it is drawn for."""
+MIN_STAGES = 2
+"""Closed stages of several streams from which on these go through them as lanes."""
+STREAMS_EXCESS = 1.5
+"""The same with stages open that several streams go through: such a model is about these, and each by itself tells less."""
 LANDSCAPE_WIDTH, LANDSCAPE_HEIGHT = 2000.0, 1125.0
 """The same where the stream runs to the right: about a slide of 1920 × 1080 pixels."""
 HEAD_ROOM = 120.0
@@ -82,6 +87,8 @@ class Attempts:
     """Where the stream runs to."""
     groups: Callable[[], Sequence[GroupPlace]] = tuple
     """Where groups stand in the model, looked for where a drawing is too large."""
+    streams: Callable[[], Collection[str]] = tuple
+    """The paths of what several streams go through, looked for where a drawing has closed boxes that read several values."""
     details: bool = False
     """Whether closed blocks may be drawn from inside beside the figure."""
 
@@ -159,6 +166,28 @@ class Fitting:
         noted, size = self.of(depth, flow), self.size(found)
         limit = max(size, min(MAX_EXCESS, NOTES_FACTOR * size)) if size > HARDLY_LARGER else HARDLY_LARGER
         return noted if self.size(noted) <= limit else found
+
+    def with_streams(self, found: Attempt) -> Attempt | None:
+        """Return a drawing with closed stages of several streams open, so that these go through them as lanes, and all in these
+        closed; none where there is only one such stage, where they cannot be drawn so, or where the page is too large.
+        """
+        boxes = {box.about.path for box in found.scene.boxes if not box.frame}
+        read = Counter(wire.target for wire in found.scene.wires if wire.target in boxes)
+        several = {path for path, count in read.items() if count > 1}
+        if len(several) < MIN_STAGES or found.depth.level != "block" or found.depth.unrolled:
+            return None
+        stages = several.intersection(self.attempts.streams())
+        if len(stages) < MIN_STAGES:
+            return None
+        groups = self.attempts.groups()
+        inner = [one.path for one in groups if belongs(one.path, stages - {one.path}) and not is_repeat(one)]
+        inner = [path for path in inner if not belongs(path, {*inner} - {path})]
+        opened = found.depth.opened | stages
+        lanes = self.at(replace(found.depth, opened=opened, closed=found.depth.closed.union(inner), nested=False))
+        through = Counter(
+            path for path, _ in {(wire.target, wire.passage) for wire in lanes.scene.wires if wire.target in stages}
+        )
+        return lanes if all(through[path] > 1 for path in stages) and self.size(lanes) <= STREAMS_EXCESS else None
 
     def with_less(self, whole: Attempt) -> Attempt:
         """Return the drawing of a diagram; where it is larger than it may be, one with captions, mixtures, groups like others and
@@ -299,6 +328,9 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth, *, less: bool = Tr
         fitting, found = replace(fitting, limit=SUBJECT_FACTOR), opened
     fitted = fitting.with_repeats(whole, fitting.with_fewer_groups(found))
     alike = fitting.all_or_none(whole, fitted) if attempts.details else None
+    lanes = fitting.with_streams(fitted) if attempts.details else None
+    if lanes is not None:
+        return fitting.with_notes_of_inputs(lanes)
     noted = fitting.with_notes_of_inputs(fitted)
     return replace(noted, alike=alike and fitting.with_notes_of_inputs(alike))
 

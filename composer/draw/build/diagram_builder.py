@@ -565,6 +565,7 @@ class DiagramBuilder:
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
             about = replace(about, description=self.left_out(path))
+            self.names[path] = node.name if repeats.own_title(node, title) else ""
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
             alike = merge_alike(flows, kinds, inner=bool(self.around))
             mapped = len(kinds) <= MAX_MAPPED_KINDS
@@ -573,6 +574,7 @@ class DiagramBuilder:
             cells = tuple(one.kinds for one in alike) if len(alike) > 1 and mapped else ()
             whole = Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds), parallel=parallel)
             goes_on = f"next {each_pass(node.name)[0]}" if path in self.handed_on and not looped else ""
+            whole = replace(whole, next_pass=f"next {node.node.index or each_pass(node.name)[0]}")
             widths = "" if parallel else widths_in_turn(flows, kinds)
             out.items.append(replace(whole, shape=self.frame_shape(node), widths=widths, goes_on=goes_on))
         second_streams = set().union(*(flow.second_streams for flow in flows))

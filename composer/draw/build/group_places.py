@@ -42,6 +42,24 @@ def repeat_places(root: TypedGraph) -> tuple[GroupPlace, ...]:
     return tuple(_places(root, lambda node: isinstance(node, TypedRepeat | TypedScan)))
 
 
+def stream_places(root: TypedGraph) -> frozenset[str]:
+    """Return the paths of the groups and repeats of a model that several streams go through."""
+    places = _places(root, lambda node: isinstance(node, TypedGroup | TypedRepeat) and has_streams(node))
+    return frozenset(one.path for one in places)
+
+
+def has_streams(node: TypedNode) -> bool:
+    """Return whether several streams go through a node, each by one name."""
+    graph = contents(node)
+    return graph is not None and len({*graph.inputs} & {*graph.outputs}) > 1
+
+
+def is_repeat(place: GroupPlace) -> bool:
+    """Return whether a group holds nothing but a repeat of several passes, of which the closed box of it tells."""
+    nodes = place.node.graph.nodes if isinstance(place.node, TypedGroup) else ()
+    return len(nodes) == 1 and isinstance(nodes[0], TypedRepeat) and len(nodes[0].passes) > 1
+
+
 def _places(root: TypedGraph, holds: Callable[[TypedNode], bool]) -> Iterable[GroupPlace]:
     forms: Fold[TypedGraph, TypedNode, object, object] = Fold(TYPED, _node_form, _graph_form, every_node)
     found: dict[str, GroupPlace] = {}

@@ -45,7 +45,7 @@ def branch_name(path: str) -> str:
 def told_apart(flow: Flow, names: Mapping[str, str], uses: Mapping[str, str]) -> Flow:
     """Return a model's blocks with the names of those of the recipe that have the title of another box or frame, or of another
     use of a block in a closed box, given the titles of all: what their author calls them tells them apart, though beside boxes
-    that are there it may begin with the title.
+    that are there it may begin with the title. So have frames of repeats whose passes are called alike.
     """
     places: dict[str, set[str]] = {}
     called: dict[str, set[str]] = {}
@@ -71,7 +71,7 @@ def told_apart(flow: Flow, names: Mapping[str, str], uses: Mapping[str, str]) ->
         if isinstance(item, Leaf):
             first = item.closed and title in by_roles
             return replace(item, name=item.name or own, by_name=first and item.name in ("", own))
-        said = (spoken(own),) if title.lower() in spoken(own).lower() else (title, own)
+        said = (spoken(own),) if title.lower() in spoken(own).lower() else (spoken(own), title) if item.count else (title, own)
         return replace(item, header=(*said, *item.header[1:]))
 
     return flow.map_items(named)

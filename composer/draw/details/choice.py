@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from composer.draw.build.group_places import GroupPlace, branching, contents, nodes_in
+from composer.draw.build.group_places import GroupPlace, branching, contents, has_streams, nodes_in
 
 MIN_NODES = 3
 """Nodes of a block from which on it is worth a detail of its own."""
@@ -49,8 +49,7 @@ class Candidate:
     @property
     def has_streams(self) -> bool:
         """Whether several streams go through it, each by one name: of stages of such, one detail asks for another."""
-        graph = contents(self.places[0].node)
-        return graph is not None and len({*graph.inputs} & {*graph.outputs}) > 1
+        return has_streams(self.places[0].node)
 
     @property
     def is_urgent(self) -> bool:

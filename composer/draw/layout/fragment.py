@@ -103,6 +103,14 @@ class Fragment:
     """How they go out at its upper border."""
 
 
+def copied(found: Fragment) -> Fragment:
+    """Return the same in another place of its own."""
+    pieces = Pieces()
+    pieces.take(found.pieces)
+    ways = {"ends": {**found.ends}, "taps": {**found.taps}, "below": {**found.below}, "above": {**found.above}}
+    return replace(found, pieces=pieces, **ways)
+
+
 def widen(found: Fragment, side: int, reach: float) -> None:
     """Make room at a side."""
     if side < 0:

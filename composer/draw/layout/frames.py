@@ -41,6 +41,8 @@ INSIDE = 8.0
 """Before a border, where a wire forks of which others behind the border are said to be something else."""
 GOES_ON = 10.0
 """How far a wire that only the next pass reads rises above all else in a frame; its words stand above its arrow."""
+NEXT = 22.0
+"""How far below its border a wire of a frame with several ends that only the next pass reads."""
 MIN_LED, TURN, FAR = 5, 10.0, 100.0
 """Corners of a way that leads up in a lane beside a column; how far before the arrow there what stands above it begins, clear of
 the column; and how many times farther than a wire begins the border is at least that it leads to.
@@ -155,10 +157,12 @@ def frame(
     found.below = dict(inner.below)
     for one in group.passages:
         if one.made is not None:
-            end = (inner.above[one.port][-1][0], -height)
+            end = (inner.above[one.port][-1][0], -height if one.read else NEXT - height)
             rise = straightened((*inner.above[one.port], end))
-            found.pieces.wires.append(WirePath(one.made.path, path, rise, arrow=False, to_inside=True, passage=one.port))
+            found.pieces.wires.append(WirePath(one.made.path, path, rise, arrow=not one.read, to_inside=True, passage=one.port))
             found.above[one.port] = (end,)
+            if not one.read:
+                found.pieces.texts.append(above_arrow((end,), group.next_pass, typography))
     found.taps = {origin: straightened(out.get(origin, ((right, -height / 2),))) for origin in through}
     forked: dict[Origin, set[str]] = {}
     for number, (out_edge, level) in enumerate(zip(begun, levels, strict=True)):
@@ -206,8 +210,8 @@ def ended_way(inner: Fragment, said: str, typography: Typography) -> tuple[Point
 def above_arrow(way: Sequence[Point], said: str, typography: Typography) -> Text:
     """Return what stands above an arrow that leads up: beside a column, no nearer to that than its lanes are."""
     x, y = way[-1]
-    anchor: Anchor = "middle" if not x else "start" if x > 0 else "end"
-    return Text(x + (0 if not x else -TURN if x > 0 else TURN), y - 5, said, "note", anchor, typography.scale)
+    anchor: Anchor = "middle" if not x or len(way) == 1 else "start" if x > 0 else "end"
+    return Text(x + (0 if anchor == "middle" else -TURN if x > 0 else TURN), y - 5, said, "note", anchor, typography.scale)
 
 
 def is_explained(group: Group) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge
 from composer.draw.layout.boxes import PAD, detail_of, icon_room, whole_title
+from composer.draw.series import without_repeat
 from composer.draw.style.line_breaks import BETWEEN, apart, with_ends, without_last_end
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Role, Typography
@@ -76,6 +77,32 @@ def in_lines(leaf: Leaf, width: float, typography: Typography) -> Leaf:
     return replace(alone, rows=drawn, lines=(*lines("title", whole_title(leaf), room, typography), *under))
 
 
+def has_short_title(leaf: Leaf, width: float, typography: Typography) -> bool:
+    """Return whether the title of a block fits into one line of a small box."""
+    return typography.width(without_repeat(leaf.look.title), "title") <= width - 2 * PAD
+
+
+def small(leaf: Leaf, width: float, typography: Typography) -> Leaf:
+    """Return a block that is no wider than that, with its title and the first facts about it in a few lines: without its name,
+    its parameters, and the widths from and to which it leads.
+    """
+    room = width - 2 * PAD
+    title = without_repeat(leaf.look.title)
+    around = leaf.look.title.removeprefix(title).strip(BETWEEN)
+    told = list(lines("title", title, room, typography))
+    for fact in filter(None, (around, *(apart(WIDTHS.sub("", leaf.look.detail))))):
+        whole = lines("detail", fact, room, typography)
+        more = [*told, *((role, line.removesuffix(",")) for role, line in whole)]
+        if len(more) > SMALL_LINES:
+            break
+        told = more
+    return replace(leaf, look=replace(leaf.look, icon=None), rows=(), lines=tuple(told))
+
+
+SMALL_LINES = 4
+"""Of a small box, at most."""
+WIDTHS = re.compile(r" \(\d[\d ]*( → \d[\d ]*)+\)")
+"""From which width a map leads to which other ones."""
 TURNS = re.compile(r"\d+ × \(")
 """How blocks begin that come several times in turns."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -18,14 +18,33 @@ Opens: TypeAlias = Callable[[Group, Group], bool]
 def open_passages(flow: Flow, opens: Opens) -> Flow:
     """Return a flow in which all that a repeat carries goes through the border of its frame, in at the bottom and out at the top,
     as its stream does, where the repeat is drawn so: then no wire leads back; and so all that a group or each pass of a repeat
-    takes in and gives.
+    takes in and gives. What several frames give to each other goes from border to border where all of these are drawn so.
     """
-    for item in flow.items:
-        if isinstance(item, Group):
-            found = _Passages(item, flow).opened()
+    apart: set[str] = set()
+    while True:
+        found, given, opened = _opened(flow, opens, apart)
+        if given <= opened:
+            return found
+        apart |= given - opened
+
+
+def _opened(flow: Flow, opens: Opens, apart: Collection[str]) -> tuple[Flow, set[str], set[str]]:
+    """Return a flow with passages; the frames whose values come into others through these, none of which stands `apart`; and all
+    that have passages.
+    """
+    given, opened = set[str](), set[str]()
+    for item in reversed(flow.items):
+        for by_name in (apart, flow.by_path) if isinstance(item, Group) else ():
+            whole = _Passages(item, flow, by_name)
+            found = whole.opened()
             if found is not None and opens(item, found[0]):
                 flow = found[1]
-    return flow
+                given |= whole.frames
+                opened.add(item.about.path)
+                break
+            if not whole.frames:
+                break
+    return flow, given, opened
 
 
 @dataclass(slots=True)
@@ -35,10 +54,14 @@ class _Passages:
     group: Group
     flow: Flow
     """Around it."""
+    by_name: Collection[str]
+    """Frames whose values it calls by their names."""
     into: dict[tuple[Origin, Origin | None], Passage] = field(default_factory=dict)
     """By what the first pass is given, and what the one before gives later ones."""
     given: dict[str, list[DiagramEdge]] = field(default_factory=dict)
     """Of each passage, the edges in the frame that read what comes in."""
+    frames: set[str] = field(default_factory=set)
+    """Of which values come in."""
 
     def opened(self) -> tuple[Group, Flow] | None:
         """Return the frame with its passages, and the flow around it; none where nothing else comes into it than its stream, or
@@ -52,10 +75,10 @@ class _Passages:
         if not self.read(inner) or not self.into:
             return None
         out = self.read_around(outlet)
-        carried = [one.made.origin for one in self.into.values() if one.made is not None]
-        if out is None or (carried and not any(origin in out for origin in carried)):
-            return None  # of a value that nothing reads in the end, a wire back says more
-        passages = [Passage("", outlet), *self.into.values()]
+        if out is None:
+            return None
+        into = [replace(one, read=one.made is None or one.made.origin in out) for one in self.into.values()]
+        passages = [Passage("", outlet), *into]
         passages.sort(key=self.place)
         leaves = [one.made.origin for one in passages if one.made]
         passages += [Passage(_port(path, origin), DiagramSource(origin), enters=False) for origin in out if origin not in leaves]
@@ -75,7 +98,7 @@ class _Passages:
         for edge in inner.all_edges():
             if edge.back and not edge.source.reference:
                 back.setdefault((edge.target, edge.port), []).append(edge)
-            elif not edge.source.reference and not lies_in(edge.source.path, path):
+            elif not lies_in(edge.source.path, path) and self.comes_in(edge.source):
                 first.setdefault((edge.target, edge.port), []).append(edge)
         if not back.keys() <= first.keys():
             return False
@@ -85,11 +108,28 @@ class _Passages:
                 return False
             if before and edges[0].partial and not self.first_apart:
                 return False
-            made = before[0].source if before else None
-            key = (edges[0].source.origin, made.origin if made else None)
-            one = self.into.setdefault(key, Passage(_port(path, made.origin if made else edges[0].source.origin), made))
+            made, source = before[0].source if before else None, self.led_out(edges[0].source)
+            self.frames |= {source.path} if edges[0].source.reference else set()
+            key = (source.origin, made.origin if made else None)
+            one = self.into.setdefault(key, Passage(_port(path, made.origin if made else source.origin), made))
             self.given.setdefault(one.port, []).append(edges[0])
         return True
+
+    def comes_in(self, source: DiagramSource) -> bool:
+        """Return whether a wire may lead a value in: one leads to it already, or out of the frame beside this one that it is made
+        in.
+        """
+        return not source.reference or self.led_out(source) is not source
+
+    def led_out(self, source: DiagramSource) -> DiagramSource:
+        """Return a value that is made in another frame as a wire leads out of that; any other as it is."""
+        made = source.origin
+        holder = next((item for item in self.flow.items if source.reference and lies_in(source.path, item.about.path)), None)
+        if not isinstance(holder, Group) or not isinstance(made, NodeOutput) or holder.about.path in (made.path, *self.by_name):
+            return source
+        if len(holder.flows) > 1 or not (source.of_last_pass if holder.count else not source.passes):
+            return source
+        return replace(source, origin=InnerOutput(holder.about.path, source.reference, made, source.passes), reference="")
 
     @property
     def first_apart(self) -> bool:
@@ -162,7 +202,7 @@ class _Passages:
                 edge = edge.reading(replace(edge.source, origin=NodeOutput(path)))
             edges.append(edge)
         for port, several in self.given.items():
-            source = replace(several[0].source, at_first=False)
+            source = replace(self.led_out(several[0].source), at_first=False)
             main = any(edge.main for edge in several)
             second = not main and any(edge.second_stream for edge in several)
             edges.append(DiagramEdge(source, path, port, main, second_stream=second, passage=port))

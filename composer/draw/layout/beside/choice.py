@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from composer.draw.diagram import Flow, Group
+from composer.draw.layout.beside.borders import with_border_ends
 from composer.draw.layout.beside.in_layers import in_layers, layered_frame
 from composer.draw.layout.beside.layered import find_parallel_streams, with_output_boxes
 from composer.draw.layout.beside.measure import CLEARLY, clearer
@@ -15,6 +16,8 @@ from composer.draw.layout.spine import LayoutOptions
 from composer.draw.passes.order import sort_topologically
 from composer.draw.passes.passages import Opens, open_passages
 
+MIN_UNREAD = 2
+"""Streams beside the first that only the next pass reads, from which on wires back say less than these as lanes."""
 MIN_WINDING = 2
 """Wires with corners from which on a model is laid out in layers too: one alone is a skip connection."""
 
@@ -25,17 +28,29 @@ MAX_MORE = 2.0
 
 def once(options: LayoutOptions) -> Opens:
     """Return what says of each repeat, once, whether its inside is clearly easier to follow in layers."""
-    known: dict[str, bool] = {}
+    known: dict[tuple[str, ...], bool] = {}
     plain = replace(options, names=False)
 
     def opens(usual: Group, entered: Group) -> bool:
-        path = usual.about.path
-        if path not in known:
-            found = layered_frame(entered, plain, items_of)
-            known[path] = found is not None and clearer(column(usual.flows[0], WIDTH, plain), found)
-        return known[path]
+        key = (usual.about.path, *(one.port for one in entered.passages))
+        if key not in known:
+            found = layered_frame(entered, plain, items_of) if _may_open(entered, plain) else None
+            known[key] = found is not None and clearer(column(usual.flows[0], WIDTH, plain), found)
+        return known[key]
 
     return opens
+
+
+def _may_open(entered: Group, options: LayoutOptions) -> bool:
+    """Return whether what is around a frame reads what it carries, or its streams exchange values; else a wire back says more."""
+    carried = [one for one in entered.passages if one.port and one.made and one.enters]
+    if not carried or any(one.read for one in carried):
+        return True
+    if len(carried) < MIN_UNREAD:
+        return False
+    ends = with_border_ends(entered)
+    within = replace(options, inputs=tuple(ends.entries), ends=tuple(ends.exits))
+    return find_parallel_streams(sort_topologically(ends.flow), within)[1] is not None
 
 
 def clearest(usual: Fragment, flow: Flow, opens: Opens, options: LayoutOptions) -> Fragment:

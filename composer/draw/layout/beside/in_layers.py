@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeAlias
@@ -12,7 +11,7 @@ from composer.draw.diagram import Flow, Group, Item
 from composer.draw.layout.beside.borders import BorderEnds, layers_inside
 from composer.draw.layout.beside.layered import MAX_ITEMS, Lay, layered
 from composer.draw.layout.ends.port_names import AT_FIRST
-from composer.draw.layout.fragment import Fragment
+from composer.draw.layout.fragment import Fragment, copied
 from composer.draw.layout.lanes import style_of
 from composer.draw.layout.spine import LayoutOptions
 from composer.draw.layout.stations import Incoming, SideBox
@@ -21,6 +20,7 @@ from composer.draw.passes.side_inputs import BesideBlock, split_side_inputs
 
 ItemsOf: TypeAlias = Callable[[Flow, LayoutOptions], Lay]
 """Returns how items of a flow are laid out."""
+NOTHING = Incoming([], [], [], [])
 NO_ENDS: Mapping[str, Fragment] = MappingProxyType({})
 
 
@@ -45,9 +45,18 @@ def in_layers(flow: Flow, options: LayoutOptions, items_of: ItemsOf, drawn: Mapp
     beside = {path: side_boxes_of(blocks) for path, blocks in still.items()}
     lay = items_of(whole, options)
 
+    frames: dict[tuple[str, float], Fragment] = {}
+
     def laid(item: Item, width: float, incoming: Incoming, is_circle: bool) -> Fragment:
         end = drawn.get(item.about.path)
-        return lay(item, width, incoming, is_circle) if end is None else deepcopy(end)
+        if end is not None:
+            return copied(end)
+        if not (isinstance(item, Group) and item.passages) or incoming != NOTHING:
+            return lay(item, width, incoming, is_circle)
+        key = item.about.path, width
+        if key not in frames:
+            frames[key] = lay(item, width, incoming, is_circle)
+        return copied(frames[key])
 
     return layered(whole, [*flow.by_path], beside, options, laid)
 

@@ -15,17 +15,19 @@ from composer.draw.geometry import Point
 from composer.draw.graphviz_programs import Missing, pure
 from composer.draw.layout.beside.borders import centered, passages_of
 from composer.draw.layout.beside.heights import STREAM, LevelWires, in_two_rows, ranks
+from composer.draw.layout.beside.in_line import in_line
 from composer.draw.layout.beside.layers import BEGINS, STRAIGHT, Layers, slot
 from composer.draw.layout.beside.measure import PAGE_WIDTH, clearer, measured
 from composer.draw.layout.beside.order import Kin, turned
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, parallel_streams
+from composer.draw.layout.beside.spread import spread
 from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.beside.wide_boxes import StreamLanes, wide_paths
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.ends.port_names import names_at_ends, names_below, said_at_end
 from composer.draw.layout.ends.shapes import shape_in
 from composer.draw.layout.fragment import Fragment
-from composer.draw.layout.narrow import in_lines
+from composer.draw.layout.narrow import has_short_title, in_lines, small
 from composer.draw.layout.outgoing_edges import leads_up, mark_at, room, sink_at
 from composer.draw.layout.parallel_flows import FEW_BRANCHES
 from composer.draw.layout.spacing import LABEL_TOP
@@ -45,6 +47,10 @@ MAX_ROW_WIDTH, ROW_GAP = 1150.0, 24.0
 """Of the widest rank whose boxes are all equally wide: a page without its margins; and the least distance between two of them."""
 MIN_LINED_WIDTH = 116.0
 """Of boxes of such a rank whose texts stand in several lines: a number of channels before and after has room."""
+SMALL_WIDTH = 84.0
+"""Of a small box between two streams: a kernel has room in one line."""
+MIN_SMALL = 2
+"""Boxes between streams from which on these are small: one alone has room."""
 NARROWER = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7)
 """How much shorter the lines of such a box may be."""
 MUCH_WIDER = 1.1
@@ -96,7 +102,7 @@ def layered(
     others = [one for one in others if one.left + one.right <= MAX_WIDTH]
     best = found[-1:] if len(found) > 1 and clearer(found[0], found[-1]) else found[:1]
     if options.ends and others and not (best and clearer(others[0], best[0])):
-        return others[0]  # in a frame, streams go straight from border to border
+        return min(others, key=lambda one: measured(one).cost)  # in a frame, streams go straight from border to border
     return min((*best, *others), key=lambda one: measured(one).cost, default=None)
 
 
@@ -187,11 +193,15 @@ class _Items:
         self.items = flow.by_path
         self.links, self.streams, self.parallel = links, lines, columns
         self.boxed: Collection[str] = ()
+        self.apart: dict[str, Sequence[tuple[float, float, float]]] = {}
+        """Of frames, between which streams there is more room, and how much."""
         self.across = wide_paths(flow, links)
         self.straight = {pair: _straight(one, pair) for one in self.streams for pair in pairwise(one)}
         self.rank = self.ranks()
         if in_rows and columns is not None:
             self.rank = in_two_rows(self.rank, links, columns)
+        self.small = self.between_streams()
+        self.items = {**self.items, **self.small}
         self.items = {**self.items, **self.in_narrow_rows()}
         self.kin: Kin = {(path, self.rank[path]): one for path, one in kin_of(flow, ordered).items()}
         self.fans = [*fans(flow, self.links, self.rank)]
@@ -204,10 +214,10 @@ class _Items:
 
     def in_layers(self, inputs: Sequence[str], kin: Kin, boxed: Collection[str] = (), *, mirrored: bool) -> Layers:
         """Return the items in ranks; some merges are no circles."""
-        self.boxed = boxed
+        self.boxed, self.apart = boxed, {}
         rank = self.rank
         leaves = {path: item for path, item in self.items.items() if isinstance(item, Leaf)}
-        widths = {path: self.width(leaf) for path, leaf in leaves.items() if not self.is_circle(leaf)}
+        widths = {path: self.width(leaf) for path, leaf in leaves.items() if not (self.is_circle(leaf) or path in self.small)}
         most = max([1, *Counter(rank[path] for path in widths).values(), self.slots([*widths])])
         equal = max((wide for path, wide in widths.items() if path not in self.across), default=0.0)
         if most * (equal + ROW_GAP) > MAX_ROW_WIDTH * self.options.typography.scale:
@@ -216,6 +226,8 @@ class _Items:
         of_lanes = self.lane_boxes()
 
         def usual(path: str, item: Item) -> RankNode:
+            if path in self.small:
+                return self.node(item, max(needed(self.small[path], self.options.typography), SMALL_WIDTH))
             inner = [
                 needed(leaf, self.options.typography) for leaf in Flow(None, (item,), (), None).leaves() if isinstance(leaf, Leaf)
             ]
@@ -225,6 +237,7 @@ class _Items:
 
         ordered = self.in_columns(inputs)
         found = {path: usual(path, item) for path, item in ordered if path not in self.across}
+        self.put_in_line(found, usual)
         if self.across:
             found |= self.wide_nodes(found, max([MIN_COLUMN_WIDTH, *of_lanes.values()]))
         nodes = {(path, rank[path]): found[path] for path, _ in ordered}
@@ -243,6 +256,21 @@ class _Items:
             parallel=self.parallel,
             siblings=self.siblings,
         )
+
+    def put_in_line(self, nodes: dict[str, RankNode], lay: Callable[[str, Item], RankNode]) -> None:
+        """Move frames above each other that the same streams go through, so that these go straight up."""
+        frames = {path: nodes[path] for path in self.items if path in nodes and len(nodes[path].below) > 1}
+        found = in_line(frames, self.links) if len(frames) > 1 else {}
+        for path, one in found.items():
+            self.apart[path] = one.apart
+            nodes[path] = lay(path, self.items[path])
+        for line in {one.line for one in found.values()}:
+            several = {path: one for path, one in found.items() if one.line == line}
+            low = min(one.middle - one.width / 2 for one in several.values())
+            high = max(one.middle + one.width / 2 for one in several.values())
+            for path, one in several.items():
+                nodes[path].move_aside(one.middle - (low + high) / 2)
+                nodes[path].line = line
 
     def lane_boxes(self) -> dict[str, float]:
         """Return the blocks that begin a stream which goes through boxes across several, all as wide as one needs."""
@@ -269,8 +297,9 @@ class _Items:
                 found[path].shapes = self.shapes_of_streams(path)
                 middles.setdefault(box.line, {})[path] = box.middle
             elif len(others[path].above) > 1:
-                lanes.begin(path, others[path])
-                middles[path] = {path: 0.0}
+                line = others[path].line or path
+                lanes.begin(line, others[path])
+                middles.setdefault(line, {})[path] = 0.0
         whole = {**others, **found}
         for line, several in middles.items():
             if len(several) > 1:
@@ -286,12 +315,30 @@ class _Items:
         given = {link.net: link.edge.source.shape for link in self.links if link.source == path and self.options.shapes}
         return {net: shape for net, shape in given.items() if shape and not is_series(shape)}
 
+    def between_streams(self) -> dict[str, Leaf]:
+        """Return the closed boxes in a frame through which one of its streams gives a value of another shape to another one, as
+        small boxes: what comes in and goes out is told by the streams.
+        """
+        if self.parallel is None or not self.options.ends:
+            return {}
+        columns, found = self.parallel.columns, dict[str, Leaf]()
+        typography = self.options.typography
+        for path, item in self.items.items():
+            if not (isinstance(item, Leaf) and item.closed and item.shape) or path in columns or self.named(path):
+                continue
+            into = [link.source for link in self.links if link.target == path]
+            ends = [columns.get(one) for one in (*into, *{link.target for link in self.links if link.source == path})]
+            alone = len(ends) == 2 and not (self.beside.get(path) or item.look.sides)
+            if alone and None not in ends and ends[0] != ends[1] and has_short_title(item, SMALL_WIDTH, typography):
+                found[path] = small(item, SMALL_WIDTH, typography)
+        return found if len(found) >= MIN_SMALL else {}
+
     def in_narrow_rows(self) -> dict[str, Leaf]:
         """Return the boxes of rows that would be wider than a page: those of many that are alike, with their texts in lines."""
         found: dict[str, Leaf] = {}
         leaves = {path: item for path, item in self.items.items() if isinstance(item, Leaf) and not self.is_circle(item)}
         for rank in {*self.rank.values()}:
-            row = [path for path in leaves if self.rank[path] == rank]
+            row = [path for path in leaves if self.rank[path] == rank and path not in self.small]
             titles = {path: without_repeat(leaves[path].look.title) for path in row}
             alike_titles = Counter(titles.values())
             alike = [path for path in row if alike_titles[titles[path]] > FEW_BRANCHES and not leaves[path].look.sides]
@@ -414,10 +461,14 @@ class _Items:
         fragment = self.lay(item, width, incoming, circle)
         if fragment.below:
             centered(fragment)
+            for left, right, by in reversed(self.apart.get(path, ())):
+                fragment = spread(fragment, left, right, by) or fragment
+            centered(fragment)
         body = fragment.height
         self.add_losses(path, fragment, alone=path not in given)
         framed = isinstance(item, Group | OpenMixture)
-        shape = shape_in(told_shape(item), fragment.right, self.options.typography) if self.options.shapes else ""
+        told = "" if path in self.small or not self.options.shapes else told_shape(item)  # a stream keeps its own shape
+        shape = shape_in(told, fragment.right, self.options.typography) if told else ""
         after = item.after if isinstance(item, Leaf | Group | OpenMixture) else ""
         label = " · ".join(filter(None, (shape, after))) if path in given else ""
         one = RankNode(path, 0.0, fragment, label=label, circle=circle, framed=framed)

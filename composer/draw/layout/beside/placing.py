@@ -160,7 +160,7 @@ class Placing:
         for name, one in self.rank_nodes.items():
             if one.line and first.setdefault(one.line, name) != name:
                 middle.move_by(name, self.rank_nodes[first[one.line]].x - one.x)
-        begins = {other for frame, other, *_ in ports if other[1] < frame[1] and self.rank_nodes[frame].ways}
+        begins = {other for frame, other, *_ in ports if other[1] < frame[1] and self.in_line(frame)}
         ports = [
             one for one in ports if one[1][1] < one[0][1] or one[1] not in begins or self.rank_nodes[one[1]].fragment is None
         ]
@@ -188,7 +188,11 @@ class Placing:
 
     def has_order(self, frame: Name, other: Name) -> bool:
         """Return whether it counts in which order a frame or a box has passages to something: above it, and below a wide box."""
-        return other[1] > frame[1] or bool(self.rank_nodes[frame].ways)
+        return other[1] > frame[1] or self.in_line(frame)
+
+    def in_line(self, name: Name) -> bool:
+        """Return whether several streams go straight up into something: a wide box, or a frame above others."""
+        return bool(self.rank_nodes[name].ways or self.rank_nodes[name].line)
 
     def put_between(self, weights: Mapping[tuple[Name, Name], int], rows: Ranks) -> None:
         """Put what only level wires lead to and from in the middle between its neighbors."""

@@ -83,7 +83,7 @@ class RankNode:
 
     def goes_out(self, net: str) -> float | None:
         """Return how far from its middle a value goes out above; none where it is not one of several streams."""
-        return self.above.get(net) if len(self.above) > 1 else self.tops.get(net)
+        return self.above.get(net) if max(len(self.above), len(self.below)) > 1 else self.tops.get(net)
 
     @property
     def body(self) -> float:
