@@ -1,4 +1,6 @@
-"""Recipes with what is easily told wrong: passes that read passes of another repeat alone."""
+"""Recipes with what is easily told wrong: passes that read passes of another repeat alone; stages whose blocks, drawn from inside
+beside the figure, have other sizes in each, and which convolve one part of a split.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ Text = list[str]
 def odd(seed: int) -> str:
     """Return a recipe of one of these shapes, which take turns."""
     random = Random(f"odd {seed}")
-    shapes = (passes_of_passes,)
+    shapes = (passes_of_passes, halves)
     return "\n".join([f"recipe: odd{seed}", *shapes[seed % len(shapes)](random), ""])
 
 
@@ -37,3 +39,48 @@ def passes_of_passes(random: Random) -> Text:
         graph.append(f"  y: {{type: add, in: [{', '.join(f'end{level}' for level in range(most))}]}}")
     outputs = ["y: y", *(["last: stages"] if random.random() < 0.5 or most < count else [])]
     return ['inputs: {x: "float[batch, 8]"}', "graph:", *graph, f"outputs: {{{', '.join(outputs)}}}"]
+
+
+def halves(random: Random) -> Text:
+    """Return stages of two branches that are joined, each with layers that split their channels, convolve one or both parts, the
+    first or the second, and join them in any order.
+    """
+    count = random.randint(2, 4)
+    widths = [random.choice([8, 16, 24, 32]) for _ in range(count)]
+    counts = [random.randint(2, 3)] * count
+    conv = "{type: conv2d, out: channels // 2, kernel_size: 3, padding: 1"
+    sides = random.choice([["right"], ["right"], ["left"], ["left", "right"], ["right", "left"]])
+    unit = ["      parts: {type: split, axis: -3, into: [left, right]}"]
+    for side in sides:
+        unit.append(f"      {side}_conv: {conv}, in: parts.{side}}}")
+        unit += [f"      {side}_relu: relu"] * (random.random() < 0.5)
+    ends = {side: unit_end(unit, side) for side in ("left", "right")}
+    joined = [ends["left"], ends["right"]][:: random.choice([1, 1, -1])]
+    unit.append(f"      joined: {{type: concat, axis: -3, in: [{', '.join(joined)}]}}")
+    down = ["      first: {type: conv2d, out: out // 2, kernel_size: 3, stride: 2, padding: 1, in: x}"]
+    down += ["      narrow: {type: conv2d, out: out // 2, kernel_size: 1, in: x}", "      relu: relu"]
+    down += ["      second: {type: conv2d, out: out // 2, kernel_size: 3, stride: 2, padding: 1}"]
+    down += ["      both: {type: concat, axis: -3, in: [first, second]}"]
+    return [
+        f"params: {{widths: {{default: {widths}, min: 1}}, counts: {{default: {counts}, min: 1}}}}",
+        'inputs: {image: "float[batch, 3, 64, 64]"}',
+        *["blocks:", "  down:", "    params: {out: {type: int, required: true}}"],
+        *['    inputs: {x: "float[batch, channels, height, width]"}', "    graph:", *down],
+        *["  unit:", '    inputs: {x: "float[batch, channels, height, width]"}', "    graph:", *unit],
+        *[
+            "graph:",
+            "  stages:",
+            f"    repeat: {count}",
+            "    as: stage",
+            "    graph:",
+            "      down: {type: down, out: widths(stage)}",
+        ],
+        "      units: {repeat: counts(stage), graph: {unit: unit}}",
+        *["  pool: {type: mean, axis: [-2, -1]}", "  head: {type: linear, out: 5}", "outputs: {logits: head}"],
+    ]
+
+
+def unit_end(unit: Text, side: str) -> str:
+    """Return what is last of one part of a split."""
+    own = [line.split(":")[0].strip() for line in unit if line.strip().startswith(f"{side}_")]
+    return own[-1] if own else f"parts.{side}"

@@ -16,8 +16,9 @@ from composer.draw.build.walks import outside_repeats
 from composer.draw.diagram import Flow, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 from composer.draw.series import OF
-from composer.draw.wording import places_in_words
+from composer.draw.wording import places_in_words, shape
 from composer.graph.anatomy import wires_of
+from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat
 from composer.graph.visit import every_node, walk
 
@@ -128,11 +129,18 @@ def inputs_of_passes(
             read = found.setdefault(wire.port, {})
             for same in consecutive_passes(wire.refs):
                 if same[0].node == node.name and node.name not in values:
-                    read[earlier_pass_source(same, index, path, growing=wire.port in inputs.growing)] = None
+                    earlier = earlier_pass_source(same, index, path, growing=wire.port in inputs.growing)
+                    read[replace(earlier, shape=shape_of_pass(same[0], node)) if len(same) == 1 else earlier] = None
                 else:
                     given = (replace(one, at_first=wire.port in inputs.carried) for one in sources(same, values))
                     read.update(dict.fromkeys(given))
     return {port: tuple(read) for port, read in found.items()}
+
+
+def shape_of_pass(ref: Ref, node: TypedRepeat) -> str:
+    """Return the shape of what a pass of a repeat gives."""
+    given = node.passes[len(node.passes) - 1 if ref.index is None else ref.index].outputs
+    return shape(given[ref.port or next(iter(given))])
 
 
 def growing_inputs(read: Mapping[str, Sequence[Sequence[int]]]) -> frozenset[str]:
