@@ -150,13 +150,15 @@ class Readers:
                 wires = [
                     w for w in wires_of(node.node) for w in [replace(w, refs=tuple(r for r in w.refs if r.node != node.name))]
                 ]
+                if isinstance(node, TypedRepeat):  # which may be given what none of its passes reads
+                    read = frozenset().union(*map(read_in, node.passes))
+                    wires = [wire for wire in wires if wire.port in read]
                 if isinstance(node, TypedGroup):  # whose main input is the one that it declares first
                     places = [one.name for one in node.graph.graph.inputs]
                     wires.sort(key=lambda wire: places.index(wire.port))
+                main = next((wire.port for wire in wires), "")
                 self.pairs |= {
-                    (one, path, wire.port if number else "")
-                    for number, wire in enumerate(wires)
-                    for one in self.wire(wire, values)
+                    (one, path, "" if wire.port == main else wire.port) for wire in wires for one in self.wire(wire, values)
                 }
                 noise = isinstance(node, TypedGroup) and any(map(is_noise, node.graph.nodes))
                 self.pairs |= {(path, path, "")} if noise and self.shown is not None else set()  # which is named at the box
@@ -248,8 +250,9 @@ class Readers:
             if box in self.closed:  # each pass is a box
                 self.blocks.add(box)
                 main = next((given.name for given in graph.graph.inputs[:1] if not given.captured), "")
+                wires = [wire for wire in one.wires if wire.port in read_in(graph)]
                 self.pairs |= {
-                    (read, box, "" if wire.port == main else wire.port) for wire in one.wires for read in self.wire(wire, values)
+                    (made, box, "" if wire.port == main else wire.port) for wire in wires for made in self.wire(wire, values)
                 }
                 passes |= {f"({index}){port}": frozenset([box]) for port in ("", *graph.outputs)}
                 passes[""] = frozenset([box])
@@ -265,6 +268,12 @@ class Readers:
         ports = values[ref.node]
         port = ref.port if ref.index is None else f"({ref.index}){ref.port}"
         return ports[port] if port in ports else ports[""]
+
+
+def read_in(graph: TypedGraph) -> frozenset[str]:
+    """Return the names of what the nodes of a graph read and of what it returns."""
+    read = [ref.node for node in graph.nodes for wire in wires_of(node.node) for ref in wire.refs]
+    return frozenset([*read, *(ref.node for _, ref in graph.graph.outputs)])
 
 
 def is_noise(node: TypedNode) -> bool:

@@ -703,11 +703,18 @@ def of_ports(node: TypedNode, around: TypedGraph | None) -> Iterator[tuple[str, 
 
 
 def of_detail_input(box: DrawnBox, model: Model) -> Iterator[str]:
-    """Yield what is not so of the shape at an input of a block that is drawn by itself."""
-    for line in box.lines[1:]:
-        for number in numbers(line):
-            if not all(number in sizes for sizes in model.ports[box.path]):
-                yield f"{box.path}: `{line}`: {number} does not come in"
+    """Yield what is not so of the shape at an input of a block that is drawn by itself: of each axis a number of all passes, or
+    those of all in their order, or some of these.
+    """
+    passes = model.ports[box.path]
+    for axis in (axis for line in box.lines[1:] for axis in line.split(" × ")):
+        said = numbers(axis)
+        if len(said) == len(passes) > 1:
+            known = all(number in sizes for number, sizes in zip(said, passes, strict=True))
+        else:
+            known = all((any if len(said) > 1 else all)(number in sizes for sizes in passes) for number in said)
+        if not known:
+            yield f"{box.path}: `{axis}`: that is not what comes in: {passes}"
 
 
 def of_state(box: DrawnBox, model: Model) -> Iterator[str]:

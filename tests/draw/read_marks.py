@@ -368,6 +368,8 @@ def miscolored_rows(picture: Picture, model: Model) -> Iterator[str]:
     for box in picture.boxes:
         frame = nearest(maps, box.place)
         rows = split_rows(box.lines)[0]
+        if box.swatches and not any(one.cells and box.path.startswith(f"{one.path}.") for one in picture.frames):
+            yield f"{box.path}: no map of layers has the colors of its rows"
         if frame is None or len(rows) != len(box.swatches):
             continue
         for (count, _, said), colors in zip(rows, box.swatches, strict=True):

@@ -10,9 +10,10 @@ from math import dist
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
 from composer.graph.passes.roll_layers.roll_layers import folded
-from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat
 from composer.graph.visit import every_node, every_pass, walk
-from tests.draw.read_back import DrawnWire, Picture, plain
+from tests.draw.edges import read_in
+from tests.draw.read_back import DrawnWire, Picture, parallel, plain
 
 SAID = re.compile(
     r"(?:of )?((?:all \d+|both|last|all earlier) [a-z_ ]+|[a-z_ ]+ \d+(?: … \d+)?)(?: of (?:last|all \d+|both) [a-z_ ]+)?"
@@ -43,6 +44,7 @@ def readings(typed: TypedProgram) -> set[str]:
                 if any(read == [*range(index)] for index, read in own):
                     found.add(f"all earlier {words(node.name)[1]}")
             lists += [(node.name, wire.refs) for wire in wires_of(node.node)]
+            lists += [(node.name, refs) for refs in read_by_passes(node)]
         for reader, refs in lists:
             for name, repeat in repeats.items():
                 last = len(repeat.passes) - 1
@@ -57,6 +59,18 @@ def readings(typed: TypedProgram) -> set[str]:
                 for name, repeat in repeats.items():
                     found.update(inner_phrases(repeat, [ref for ref in every if ref.node == name != node.name]))
     return found
+
+
+def read_by_passes(node: TypedNode) -> list[tuple[Ref, ...]]:
+    """Return what the passes of a repeat that read no pass of it read at each port, where each reads one value."""
+    if not isinstance(node, TypedRepeat) or not parallel(node):
+        return []
+    ports: dict[str, list[tuple[Ref, ...]]] = {}
+    for one, graph in zip(node.node.passes, node.passes, strict=True):
+        for wire in one.wires:
+            if wire.port in read_in(graph):
+                ports.setdefault(wire.port, []).append(wire.refs)
+    return [sum(found, ()) for found in ports.values() if len(found) == len(node.passes) and {*map(len, found)} == {1}]
 
 
 def inner_phrases(repeat: TypedRepeat, refs: Iterable[Ref]) -> Iterator[str]:
@@ -202,7 +216,8 @@ def is_handed_on(node: TypedRepeat, graph: TypedGraph | None) -> bool:
         refs = [ref for wire in one.wires for ref in wire.refs if ref.node == node.name and ref.port in ports]
         if index and index - 1 not in [ref.index for ref in refs]:
             return False
-    lists = [wire.refs for other in graph.nodes if other is not node for wire in wires_of(other.node)] if graph else []
+    others = [other for other in graph.nodes if other is not node] if graph else []
+    lists = [refs for other in others for refs in read_by_passes(other) or [wire.refs for wire in wires_of(other.node)]]
     lists += [(ref,) for _, ref in graph.graph.outputs] if graph else []
     for together in lists:
         read = [ref.index for ref in together if ref.node == node.name and ref.port in ports]

@@ -21,7 +21,7 @@ from composer.draw.details.placing import GAP, best_spot, best_spots
 from composer.draw.export.formats import NotDrawn
 from composer.draw.figure import Figure
 from composer.draw.fitting import MAX_TELLING_EXCESS, pages
-from composer.draw.geometry import Area
+from composer.draw.geometry import Area, Swatch
 from composer.draw.links import LinkGraph
 from composer.draw.paths import plain
 from composer.draw.scene import Detail, Scene
@@ -491,3 +491,41 @@ def test_details_of_what_a_small_page_has_no_room_for_are_sound(name: str, monke
     scene = recipe.draw().scene
     assert scene.details
     assert [*faults(scene), *unlike(recipe, scene), *unread(recipe.program, scene)] == []
+
+
+STAGES = """recipe: stages
+inputs: {image: "float[batch, 3, 64, 64]"}
+blocks:
+  down:
+    params: {out: {type: int, required: true}}
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph:
+      first: {type: conv2d, out: out // 2, kernel_size: 3, stride: 2, padding: 1, in: x}
+      narrow: {type: conv2d, out: out // 2, kernel_size: 1, in: x}
+      relu: relu
+      second: {type: conv2d, out: out // 2, kernel_size: 3, stride: 2, padding: 1}
+      both: {type: concat, axis: -3, in: [first, second]}
+graph:
+  stages:
+    repeat: 3
+    as: stage
+    graph:
+      down: {type: down, out: 8 * (stage + 1)}
+      act: relu
+  pool: {type: mean, axis: [-2, -1]}
+"""
+
+
+def test_a_detail_tells_what_comes_into_all_passes() -> None:
+    """Into the first stage come three channels, into others what the one before gives."""
+    (detail,) = composer.load(STAGES).draw(details=["down"]).scene.details
+    (box,) = (one for one in detail.inside.boxes if one.about.path.endswith(".x"))
+    assert "B × 3, 8, 16 × 64, 32, 16 × 64, 32, 16" in [text.text for text in box.texts]
+
+
+def test_rows_of_a_detail_have_colors_of_a_map_in_the_drawing_alone() -> None:
+    """No box in the frame of the stages has rows, so that there is no map beside it."""
+    scene = composer.load(STAGES).draw(details=["down"]).scene
+    assert not any(frame.strip for frame in scene.frames)
+    (detail,) = scene.details
+    assert not any(isinstance(icon.icon, Swatch) for box in detail.inside.boxes for icon in box.icons)

@@ -11,6 +11,8 @@ import composer
 from composer.draw.build.levels import LEVELS, Level
 from tests.draw.cases import CASES, MORE_CASES, each_of, sources
 from tests.draw.checks import borders, ends, overlaps, starts
+from tests.draw.edges import mixed
+from tests.draw.odd_shapes import odd
 from tests.draw.paper_shapes import paperlike
 from tests.draw.read_back import OPEN, DrawnBox, Model, lies, loose, read
 from tests.draw.read_marks import unmarked
@@ -167,6 +169,18 @@ def test_shapes_of_papers_are_told_as_they_are(seed: int) -> None:
     recipe = composer.load(paperlike(seed))
     for level in LEVELS[1:] if seed in ONCE_WRONG else LEVELS[1:2]:
         assert wrong(recipe, level) == [], level
+
+
+@pytest.mark.parametrize("seed", seeds(MORE))
+def test_what_is_easily_told_wrong_is_told_as_it_is(seed: int) -> None:
+    """Passes that read passes of another repeat alone: every edge once where passes consist of the same nodes."""
+    recipe = composer.load(odd(seed))
+    for level in LEVELS:
+        scene = recipe.draw(level).scene
+        assert wrong(recipe, level) == [], level
+        assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []
+        if not mixed(scene):
+            assert_every_edge(f"odd {seed}", recipe.program, scene)
 
 
 @pytest.mark.exhaustive

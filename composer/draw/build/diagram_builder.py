@@ -65,6 +65,7 @@ from composer.draw.build.simpler.idioms import with_idioms
 from composer.draw.build.simpler.reductions import Merged, WithinLoss, reduced, tell_merged, tell_reductions
 from composer.draw.build.simpler.squeezes import without_squeezes
 from composer.draw.build.simpler.undone_concats import LeftOut, without_undone_concats
+from composer.draw.build.simpler.unread_inputs import without_unread_inputs
 from composer.draw.build.single_passes import all_differ, drawn_apart, in_one_box
 from composer.draw.build.skips_told import skips_in_order
 from composer.draw.build.steps import StepsBuilder
@@ -120,7 +121,7 @@ class DiagramBuilder:
     def __init__(self, model: RolledProgram, depth: Depth) -> None:
         self.program, self.depth = model.program, depth
         self.captions = Captions(model, depth)
-        self.root = self.program.root
+        self.root = without_unread_inputs(self.program.root, depth)
         """What is drawn of the model."""
         self.undone: Mapping[str, LeftOut] = {}
         """What frames leave out that is undone beside them, by their paths."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from blocks.core import spoken
 from composer.cost.units import short
-from composer.draw.build.parallel_passes import read_inside
+from composer.draw.build.parallel_passes import in_order, read_inside
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.pass_references import consecutive_passes, earlier_pass_source
 from composer.draw.build.value_sources import NO_STREAM, NodeSources, Sources, edge_into, sources
@@ -16,8 +16,9 @@ from composer.draw.build.walks import outside_repeats
 from composer.draw.diagram import Flow, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 from composer.draw.series import OF
-from composer.draw.wording import places_in_words
+from composer.draw.wording import places_in_words, shape
 from composer.graph.anatomy import wires_of
+from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat
 from composer.graph.visit import every_node, walk
 
@@ -88,11 +89,11 @@ def pass_suffix(repeat: TypedRepeat, index: int, *, first: bool) -> str:
 def inputs_from_outside(
     node: TypedRepeat, index: int, passes: Container[int], values: Mapping[str, NodeSources]
 ) -> dict[str, Sources]:
-    """Return what a pass of a repeat is given but by some passes."""
-    found = {}
+    """Return what a pass of a repeat reads but of some passes."""
+    found, read = {}, read_inside(node.passes[index])
     for wire in node.node.passes[index].wires:
         refs = [ref for ref in wire.refs if ref.node != node.name or ref.index not in passes]
-        if refs:
+        if refs and wire.port in read:
             found[wire.port] = sources(refs, values)
     return found
 
@@ -128,11 +129,18 @@ def inputs_of_passes(
             read = found.setdefault(wire.port, {})
             for same in consecutive_passes(wire.refs):
                 if same[0].node == node.name and node.name not in values:
-                    read[earlier_pass_source(same, index, path, growing=wire.port in inputs.growing)] = None
+                    earlier = earlier_pass_source(same, index, path, growing=wire.port in inputs.growing)
+                    read[replace(earlier, shape=shape_of_pass(same[0], node)) if len(same) == 1 else earlier] = None
                 else:
                     given = (replace(one, at_first=wire.port in inputs.carried) for one in sources(same, values))
                     read.update(dict.fromkeys(given))
     return {port: tuple(read) for port, read in found.items()}
+
+
+def shape_of_pass(ref: Ref, node: TypedRepeat) -> str:
+    """Return the shape of what a pass of a repeat gives."""
+    given = node.passes[len(node.passes) - 1 if ref.index is None else ref.index].outputs
+    return shape(given[ref.port or next(iter(given))])
 
 
 def growing_inputs(read: Mapping[str, Sequence[Sequence[int]]]) -> frozenset[str]:
@@ -215,14 +223,13 @@ def outer_edges(
     passes, of the `stream` that they share; none of what has no stream.
     """
     inputs = {one.name: one for each in node.passes for one in each.graph.inputs}  # each pass may read something else
-    if stream not in ("", NO_STREAM):  # nothing reads what would be carried
-        read = set().union(*map(read_inside, node.passes))
-        inputs = {name: one for name, one in inputs.items() if name in read}
-    for index, one in enumerate(inputs.values()):
-        if (index == 0 and stream != NO_STREAM and (stream or not one.captured)) or all_inputs:
+    main = stream if stream in inputs else next(iter(inputs), "")
+    for one in inputs.values():
+        if (one.name == main and stream != NO_STREAM and (stream or not one.captured)) or all_inputs:
             refs = [ref for each in node.node.passes for wire in each.wires if wire.port == one.name for ref in wire.refs]
             outside = tuple(dict.fromkeys(ref for ref in refs if ref.node != node.name))
-            port = one.name if index else ""
+            outside = in_order(outside) if stream == one.name else outside
+            port = one.name if one.name != main else ""
             captured = {port} if one.captured else frozenset[str]()
             yield from (edge_into(path, port, source, second_streams, captured) for source in sources(outside, values))
 

@@ -12,7 +12,7 @@ from composer.draw.build.levels import Depth
 from composer.draw.closing import boxes_inside
 from composer.draw.details.choice import TELLING, Candidate, candidates, is_other_use, is_small, wanted
 from composer.draw.details.fan import with_fan
-from composer.draw.details.inside import BlockInside, count_read, inside_of
+from composer.draw.details.inside import BlockInside, count_read, inside_of, without_colors
 from composer.draw.details.placing import best_spot, best_spots, covered
 from composer.draw.details.twins import difference, on_the_skip
 from composer.draw.diagram import Flow
@@ -173,7 +173,9 @@ class Details:
         differs = any(other.block == kind.block != "" and other.form != kind.form for other in self.groups())
         told = alike and not differs and same_title <= {place.path for place in one.places}
         names = ", ".join(filter(None, (chosen.note, "" if told else f"as in {chosen.path.removesuffix('.body')}")))
-        whole = with_names_above(body(chosen.flow, chosen.titles, self.typography, shapes=self.shapes), self.typography)
+        maps = [frame.about.path for one in scene.drawings for frame in one.frames if frame.strip is not None]
+        own = chosen.flow if any(lies_in(chosen.path, path) for path in maps) else without_colors(chosen.flow)
+        whole = with_names_above(body(own, chosen.titles, self.typography, shapes=self.shapes), self.typography)
         pieces = whole.pieces
         boxes_there, wires_there = slanted(pieces.boxes, pieces.wires)
         pieces.boxes, pieces.wires = [*boxes_there], [*wires_there]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from blocks.core import Look, spoken
 from composer.draw.about import About
 from composer.draw.build.value_sources import by_input_name, stream_of
-from composer.draw.diagram import Flow, Group, Leaf, Titles
+from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Titles
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, InnerOutput, ModelInput, NodeOutput, Origin
 from composer.draw.paths import input_path, lies_in, node_beside
 from composer.draw.wording import shape
@@ -175,6 +175,24 @@ def by_itself(group: Group, flow: Flow, exits: Sequence[tuple[str, DiagramSource
 def inputs_by_name(flow: Flow) -> Flow:
     """Return what is in a frame, where inputs go by their names, as in a figure: no wire leads there from their boxes."""
     return flow.map_edges(by_input_name).map_groups(inputs_by_name)
+
+
+def without_colors(flow: Flow) -> Flow:
+    """Return the inside of a block whose rows have no colors, but for those in frames with a map of layers: that of the repeat
+    around the block is nowhere in the drawing.
+    """
+
+    def plain_item(item: Item) -> Item:
+        match item:
+            case Leaf(rows=rows):
+                return replace(item, rows=tuple(replace(row, kinds=()) for row in rows))
+            case OpenMixture(row=row) if row is not None:
+                return replace(item, row=replace(row, kinds=()))
+            case Group(kinds=()):
+                return item.map_flows(without_colors)
+        return item
+
+    return flow.map_items(plain_item)
 
 
 def flows_of(flow: Flow) -> Iterator[Flow]:

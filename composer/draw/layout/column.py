@@ -8,7 +8,7 @@ from functools import partial
 from math import inf
 
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, output_of
-from composer.draw.edges import DiagramEdge, DiagramSource, Origin, maker
+from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, Origin, PassOutput, maker
 from composer.draw.layout.beside.borders import led_aside, passages_of
 from composer.draw.layout.beside.branch_widths import branch_widths, fit_side_by_side, is_narrow
 from composer.draw.layout.beside.in_layers import layered_frame, side_boxes_of
@@ -200,7 +200,10 @@ class Stations:
         straight = [e for e in streams if self.spine.is_below(e.source, number)]
         first = next(iter([*(e for e in streams if e.forks), *straight, *streams]), None)
         first = None if isinstance(item, Branches) and not (item.fork or item.base) else first  # below it there are the branches
-        rest = [e for e in edges if e is not first]
+        if first is None and number == 1 and isinstance(item, Group):  # which begins a column with what passes of another give
+            given = (e for e in edges if e.main and e.upward and e.source.origin in self.options.given)
+            station.fed = next((e for e in given if isinstance(e.source.origin, InnerOutput | PassOutput)), None)
+        rest = [e for e in edges if e is not first and e is not station.fed]
         side_inputs = side_boxes_of(self.side_boxes.get(path, ()))
         is_circle = isinstance(item, Leaf) and bool(item.look.sign) and self.fits_circle(item, first, rest, side_inputs)
         if first is not None and not (is_circle and not straight and len(rest) < 2):

@@ -348,11 +348,15 @@ def alternatives(group: Group, lay: LayInside, typography: Typography, sent: Thr
             found.ends = {edge: moved(points, middle, -2 * BUS) for edge, points in one.ends.items()}
         low = ((0.0, 0.0), (0.0, -BUS), (middle, -BUS), (middle, -2 * BUS))
         high = ((middle, -2 * BUS - one.height), (middle, top - BUS), (0.0, top - BUS), (0.0, top - 2 * BUS))
-        found.pieces.wires += [WirePath("", "", points, arrow=False, partial=True) for points in (low, high)]
+        read = [*(edge.source for edge in flow.all_edges()), *([flow.outlet] if flow.outlet else [])]
+        comes_in = any(source.origin == flow.entry for source in read)
+        led = ((low, comes_in), (high, flow.outlet is not None))
+        found.pieces.wires += [WirePath("", "", points, arrow=False, partial=True) for points, known in led if known]
     found.left = found.right = total / 2
     found.height = -top + 2 * BUS
     found.top = -found.height
-    found.out = ((0.0, found.top), (0.0, found.top))
+    if any(flow.outlet for flow in group.flows):
+        found.out = ((0.0, found.top), (0.0, found.top))
     return found
 
 

@@ -53,7 +53,11 @@ def wire(spine: Spine) -> None:
             else:
                 spine.found.ends[edge] = points
         if station.fed is not None:
-            lanes.stop(station.fed, ((0, station.feed_y), (0, station.fragment.foot)))
+            turned = (0, station.feed_y), (0, station.fragment.foot)
+            if spine.local(station.fed.source):
+                lanes.stop(station.fed, turned)
+            else:
+                spine.found.ends[station.fed] = turned
     lanes.stop_at_states()
     lanes.route()
     for below, above in zip(spine.stations, spine.stations[1:], strict=False):

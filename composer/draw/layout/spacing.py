@@ -286,7 +286,7 @@ class Gap:
             return max(6.0, self.offset + 4)
         if above.item is None:
             return max(8.0 if owner else 0.0, self.offset + 8 if busy else 0.0)
-        if below.item is None and owner == "" and not has_outer_input:
+        if below.item is None and owner == "" and not (has_outer_input or above.fed):
             return 0.0
         merge = (isinstance(below.item, Leaf) and below.fragment.pieces.merges) or above.fragment.pieces.merges
         least = LABEL_GAP + self.lifted if label else MERGE_GAP if merge else GAP

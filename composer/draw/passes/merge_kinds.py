@@ -80,9 +80,9 @@ def merge_passes(
 def _source(sources: Sequence[DiagramSource], passes: Sequence[Sequence[int]]) -> DiagramSource:
     """Return what all kinds read, with the shape of all where some know another one; nothing of that where it cannot be told."""
     shapes = [source.shape for source in sources]
-    if len({*shapes} - {""}) <= 1:
+    if len({*shapes}) == 1:
         return sources[0]
-    return replace(sources[0], shape=shapes_in_order(shapes, passes) if len(shapes) == len(passes) else "")
+    return replace(sources[0], shape=shapes_in_order(shapes, passes) if len(shapes) == len(passes) and all(shapes) else "")
 
 
 def _shape(items: Sequence[Leaf | Group], flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> str:
