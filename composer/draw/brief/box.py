@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from blocks.core import spoken
 from composer.draw.brief.block import (
@@ -12,6 +13,7 @@ from composer.draw.brief.block import (
     MAIN,
     MAPS,
     MOVES,
+    NORMS,
     NUMBERS,
     OPERATIONS,
     Brief,
@@ -21,10 +23,10 @@ from composer.draw.brief.block import (
     worth_telling,
 )
 from composer.draw.brief.passes import CHAIN, all_widths, by_first_pass, by_words, in_all, with_between, with_series
-from composer.draw.brief.words import MORE, TIMES, HasRoom, as_said, cut, in_one_line, with_less
+from composer.draw.brief.words import MORE, TIMES, HasRoom, as_said, cut, in_one_line, in_short, with_less
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
 from composer.draw.series import REPEAT
-from composer.draw.structure import behind_skip, exchanges, parallel_part, shortcut_of, side_by_side, with_shortcut
+from composer.draw.structure import Parallel, behind_skip, exchanges, parallel_part, shortcut_of, side_by_side
 from composer.draw.wording import shares_of
 
 MAX_LETTERS = 64
@@ -39,18 +41,16 @@ def in_letters(
     flows: Sequence[Flow],
     fits: HasRoom,
     passes: Sequence[Sequence[int]] = (),
-    *,
-    norms: bool = False,
     in_line: HasRoom | None = None,
 ) -> tuple[str, ...]:
-    """Return the blocks of flows, each of some passes, as full as there is room for, beside what is told in few letters with
-    `norms`; where there is none, the first ones in their shortest form. Of flows whose blocks differ in more than numbers it is
+    """Return the blocks of flows, each of some passes, as full as there is room for; where there is none, the first ones in
+    their shortest form. Of flows whose blocks differ in more than numbers it is
     what a line has room for: in several, those of one flow would seem to follow those of another.
     """
     told: tuple[str, ...] = ()
     room = fits
     flows, passes = by_first_pass(flows, passes)
-    for words in ever_shorter(flows, norms=norms):
+    for words in ever_shorter(flows):
         told = in_chain(words, passes, flows) or in_all(with_series(words, passes), passes)
         room = fits if len(told) <= max(map(len, words)) else in_line or fits
         if room(told):
@@ -106,11 +106,11 @@ def in_kinds(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]])
 
 
 def with_activation(one: Brief, every: Sequence[Sequence[Brief]]) -> tuple[str, ...]:
-    """Return the forms of the only block of some flows that counts, each with the activation behind it in all flows."""
+    """Return the forms of the only block of some flows that counts, each with the norm and the activation behind it in all."""
     behind = set()
     for own in every:
         at = next(number for number, other in enumerate(own) if other.weight == MAIN)
-        behind.add(" · ".join(other.forms[-1] for other in own[at + 1 :] if other.weight == BETWEEN))
+        behind.add(" · ".join(in_short(other).forms[-1] for other in own[at + 1 :] if other.weight in (NORMS, BETWEEN)))
     (then, *others) = behind
     return one.forms if others or not then else tuple(f"{form} · {then}" for form in one.forms)
 
@@ -125,16 +125,15 @@ def in_chain(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]], 
     return told if told and all(sum(one.weight in (MAPS, MAIN) for one in briefs(flow)) == 1 for flow in flows) else ()
 
 
-def ever_shorter(flows: Sequence[Flow], *, norms: bool = False) -> Iterator[list[tuple[str, ...]]]:
-    """Yield the blocks of each flow: all, maybe with `norms` beside what is told in few letters, then those alone that matter,
-    then the longest ones with less and less; where blocks other than norms are left out, with a sign of that, and the skip
-    connection around all.
+def ever_shorter(flows: Sequence[Flow]) -> Iterator[list[tuple[str, ...]]]:
+    """Yield the blocks of each flow: all, then without norms, then those alone that matter, then the longest ones with less and
+    less; where blocks other than norms are left out, with a sign of that, and the skip connection around all.
     """
     every = [briefs(flow) for flow in flows]
     skips = [
         behind_skip(flow) is not None and any(one.weight >= MAPS for one in own) for flow, own in zip(flows, every, strict=True)
     ]
-    for kept, by in with_less(every, norms=norms):
+    for kept, by in with_less(every):
         yield [as_said(some, by, own, around) for some, own, around in zip(kept, every, skips, strict=True)]
 
 
@@ -153,6 +152,7 @@ def briefs(flow: Flow) -> list[Brief]:
         for item in flow.leaves()
         if isinstance(item, OpenMixture) or item.about.path in fed or not (item.look.sign or item.look.quiet)
     ]
+    leaves = norms_at_readers(leaves, flow)
     behind = behind_skip(flow) or ()
     reads = {edge.target for edge in flow.all_edges()}
     looks = [item.look for item in leaves if isinstance(item, Leaf) and item.look.mask and not item.look.double]
@@ -167,7 +167,7 @@ def briefs(flow: Flow) -> list[Brief]:
             one = replace(one, forms=tuple(f"{form} ({item.look.known_mask or item.look.mask})" for form in one.forms))
         elif isinstance(item, Leaf) and item.look in looks and crossed and item.look.known_mask == "causal":
             one = replace(one, forms=tuple(f"causal {form}" for form in one.forms))
-        if isinstance(item, Leaf) and item.after.startswith(DROPOUT):
+        if isinstance(item, Leaf) and item.after.startswith(DROPOUT) and one.weight > NORMS:
             one = replace(one, then=" · ".join(filter(None, (one.then, item.after))))
         found.append(replace(one, forms=tuple(scaled(form) for form in one.forms), behind=item.about.path in behind))
     found = with_turns(found, leaves)
@@ -180,6 +180,25 @@ def briefs(flow: Flow) -> list[Brief]:
     if exchanges(flow):
         return by_kind(with_groups(flow, with_repeats(flow, by_path)).values())
     return [*structured(flow, with_repeats(flow, by_path)).values()]
+
+
+def norms_at_readers(leaves: Sequence[Leaf | OpenMixture], flow: Flow) -> list[Leaf | OpenMixture]:
+    """Return the blocks of a flow with each norm before the first one that reads it, where it does not stand behind what it
+    reads: rather than beside what another stream does.
+    """
+    pairs = {(edge.source.path, edge.target) for edge in flow.all_edges() if not edge.back}
+    before = {leaf.about.path: last.about.path for last, leaf in pairwise(leaves)}
+    norms = {
+        leaf.about.path: leaf
+        for leaf in leaves
+        if isinstance(leaf, Leaf) and leaf.look.hue == "norm" and (before.get(leaf.about.path, ""), leaf.about.path) not in pairs
+    }
+    found: dict[str, Leaf | OpenMixture] = {}
+    for leaf in leaves:
+        found |= {path: norm for path, norm in norms.items() if (path, leaf.about.path) in pairs and path not in found}
+        if leaf.about.path not in norms:
+            found[leaf.about.path] = leaf
+    return [*(found | norms).values()]
 
 
 def with_turns(found: list[Brief], leaves: Sequence[Leaf | OpenMixture]) -> list[Brief]:
@@ -316,13 +335,24 @@ def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:
     forms = [[by_path[path].forms for path in branch] for branch in own]
     around = shortcut_of(forms) if part.sign == "+" and part.forked else None
     if around is not None:
-        (shortcut,), last = own[around], own[1 - around][-1]
-        both = replace(by_path[last], forms=with_shortcut(by_path[last].forms, by_path[shortcut].forms))
-        branch = part.branches[1 - around]
-        gone = {shortcut, part.join, *branch[branch.index(last) + 1 :]}  # what would seem to come behind the sum
-        return {path: both if path == last else one for path, one in by_path.items() if path not in gone}
+        return with_shortcut(by_path, part, around, own[1 - around][-1])
     first, *others = (path for path in (*(path for branch in part.branches for path in branch), part.join) if path in by_path)
     whole = Brief(
         side_by_side(forms, part.sign), MAIN, tuple(side for branch in own for path in branch for side in by_path[path].sides)
     )
     return {path: whole if path == first else one for path, one in by_path.items() if path not in others}
+
+
+def with_shortcut(by_path: Mapping[str, Brief], part: Parallel, around: int, last: str) -> dict[str, Brief]:
+    """Return blocks by their paths, with one of two branches, a map and the norm behind it, as the shortcut around the `last`
+    block that is told of the other one, and with what comes behind this and before the sum in one with it.
+    """
+    branch, other = part.branches[1 - around], part.branches[around]
+    behind = branch[branch.index(last) + 1 :]
+    first, *norms = (by_path[path] for path in other if path in by_path)
+    said = [in_short(one).forms[-1] for one in norms]
+    forms = (", ".join(filter(None, (form.removeprefix("conv "), *first.then.split(" · "), *said))) for form in first.forms)
+    then = filter(None, (by_path[last].then, *(in_short(by_path[path]).forms[-1] for path in behind if path in by_path)))
+    whole = replace(by_path[last], then=" · ".join(then), shortcut=tuple(dict.fromkeys(forms)))
+    gone = {part.join, *other, *behind}  # what would seem to come behind the sum
+    return {path: whole if path == last else one for path, one in by_path.items() if path not in gone}
