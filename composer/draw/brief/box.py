@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 from blocks.core import spoken
 from composer.draw.brief.block import (
@@ -25,10 +25,13 @@ from composer.draw.brief.block import (
 from composer.draw.brief.passes import CHAIN, all_widths, by_first_pass, by_words, in_all, with_between, with_series
 from composer.draw.brief.words import MORE, TIMES, HasRoom, as_said, cut, in_one_line, in_short, with_less
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
+from composer.draw.edges import grouped
 from composer.draw.series import REPEAT
 from composer.draw.structure import Parallel, behind_skip, exchanges, parallel_part, shortcut_of, side_by_side
 from composer.draw.wording import shares_of
 
+OWN_SKIP, WITH_INPUT = " with skip", " with the input"
+"""What stands behind a box around which alone its input goes, and behind the last operation if it reads what comes into all."""
 MAX_LETTERS = 64
 """Letters of what a row tells of a kind of passes."""
 ROOMS = (64, 48, 32)
@@ -147,6 +150,7 @@ def briefs(flow: Flow) -> list[Brief]:
     box has the picture of cross-attention.
     """
     fed = joins_from_outside(flow)
+    skipped, again = with_own_skips(flow), reads_input_again(flow)
     leaves = [
         item
         for item in flow.leaves()
@@ -169,7 +173,9 @@ def briefs(flow: Flow) -> list[Brief]:
             one = replace(one, forms=tuple(f"causal {form}" for form in one.forms))
         if isinstance(item, Leaf) and item.after.startswith(DROPOUT) and one.weight > NORMS:
             one = replace(one, then=" · ".join(filter(None, (one.then, item.after))))
-        found.append(replace(one, forms=tuple(scaled(form) for form in one.forms), behind=item.about.path in behind))
+        ends = {True: OWN_SKIP}.get(item.about.path in skipped, WITH_INPUT if item.about.path in again else "")
+        forms = tuple(f"{scaled(form)}{ends}" for form in one.forms)
+        found.append(replace(one, forms=forms, behind=item.about.path in behind))
     found = with_turns(found, leaves)
     if fed and any(one.weight == MAIN for one in found):  # beside maps alone, what is joined matters less than these
         found = [replace(one, weight=MAIN) if leaf.about.path in fed else one for one, leaf in zip(found, leaves, strict=True)]
@@ -180,6 +186,34 @@ def briefs(flow: Flow) -> list[Brief]:
     if exchanges(flow):
         return by_kind(with_groups(flow, with_repeats(flow, by_path)).values())
     return [*structured(flow, with_repeats(flow, by_path)).values()]
+
+
+def with_own_skips(flow: Flow) -> set[str]:
+    """Return the paths of the closed boxes in a flow around which alone goes what they read, to a sum of both."""
+    wires = [edge for edge in flow.all_edges() if not (edge.shape_only or edge.back)]
+    reads = grouped(wires, lambda edge: edge.target)
+    leaves = {leaf.about.path: leaf for leaf in flow.leaves() if isinstance(leaf, Leaf)}
+    whole = flow.entry if behind_skip(flow) is not None else None
+    found = set[str]()
+    for path, leaf in leaves.items():
+        sources = [edge.source for edge in reads.get(path, ())] if leaf.look.sign == "+" else []
+        for own, other in permutations(sources, 2) if len(sources) == 2 else ():
+            box = leaves.get(own.path)
+            read = {edge.source.origin for edge in reads.get(own.path, ()) if edge.main}
+            if box is not None and box.closed and other.origin in read and other.origin != whole:
+                found.add(own.path)
+    return found
+
+
+def reads_input_again(flow: Flow) -> set[str]:
+    """Return the path of the operation at the end of a flow that reads what comes into it with what others make of that."""
+    last = next((one for one in flow.items if flow.outlet is not None and one.about.path == flow.outlet.path), None)
+    if not isinstance(last, Leaf) or not last.look.operation:
+        return set()
+    wires = [edge for edge in flow.edges if not (edge.shape_only or edge.back)]
+    into = [edge.source.origin for edge in wires if edge.target == last.about.path]
+    others = any(edge.source.origin == flow.entry and edge.target != last.about.path for edge in wires)
+    return {last.about.path} if others and flow.entry in into and len({*into}) > 1 else set()
 
 
 def norms_at_readers(leaves: Sequence[Leaf | OpenMixture], flow: Flow) -> list[Leaf | OpenMixture]:
@@ -202,14 +236,19 @@ def norms_at_readers(leaves: Sequence[Leaf | OpenMixture], flow: Flow) -> list[L
 
 
 def with_turns(found: list[Brief], leaves: Sequence[Leaf | OpenMixture]) -> list[Brief]:
-    """Return the blocks of a box in which one closed box alone does more than to move values, with how values are moved before
-    and after that: this is what the box around it is for. A block that stands elsewhere too is told by its name.
+    """Return the blocks of a box in which one closed box, or one between such as move values, alone does more than that and to
+    normalize, with how values are moved before and after it: this is what the box around it is for. A block that stands elsewhere
+    too is told by its name.
     """
-    computing = [leaf for one, leaf in zip(found, leaves, strict=True) if one.weight > MOVES]
+    places = [place for place, one in enumerate(found) if one.weight > NORMS]
     turned = [isinstance(leaf, Leaf) and leaf.look.low for leaf in leaves]
-    if len(computing) != 1 or not (isinstance(computing[0], Leaf) and computing[0].closed and any(turned)):
+    if len(places) != 1 or not any(turned):
         return found
-    (again,) = (leaf.elsewhere for leaf in computing if isinstance(leaf, Leaf))
+    (at,), only = places, leaves[places[0]]
+    boxed = isinstance(only, Leaf) and only.closed
+    if not boxed and not (found[at].weight == MAIN and any(turned[:at]) and any(turned[at + 1 :])):
+        return found
+    again = isinstance(only, Leaf) and only.elsewhere
     by_name = [replace(one, forms=one.forms[-1:]) if again and one.weight > MOVES else one for one in found]
     return [
         replace(one, forms=(one.forms[-1].lower(),), weight=OPERATIONS) if low else one

@@ -17,7 +17,7 @@ SKIP = " + skip"
 """What stands behind all blocks around which the input goes."""
 TIMES = re.compile(r"^\d+ × ")
 """How often a block is there."""
-MAX_TURN, MAX_TURN_LETTERS = 4, 44
+MAX_TURN, MAX_TURN_LETTERS = 4, 50
 """Blocks of what a box counts as one that comes several times, and letters of these, which no line breaks."""
 MAX_MAPS = 4
 """Maps that are told beside operations, where there is no room for all that stands between them."""

@@ -33,6 +33,7 @@ from composer.draw.build.closed_groups import (
     told_evenly,
     told_once,
     with_one_sentence,
+    with_patterns,
 )
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.group_places import recurs
@@ -182,6 +183,7 @@ class DiagramBuilder:
             return fold_norms(flow)
         flow = with_names_of_partners(told_apart(flow, self.names, self.uses))
         flow = with_one_sentence(told_once(told_evenly(flow, self.uses, self.groups)), self.groups)
+        flow = with_patterns(flow, self.uses, self.groups)
         return name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
 
     def at_level(self, level: Level) -> DiagramBuilder:
