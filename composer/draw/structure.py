@@ -160,17 +160,6 @@ def shortcut_of(branches: Sequence[Sequence[tuple[str, ...]]]) -> int | None:
     return plain.index(True) if len(branches) == 2 and sum(plain) == 1 else None
 
 
-def with_shortcut(forms: tuple[str, ...], shortcut: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the last block of a branch with the shortcut around it, from the fullest form to the shortest.
-
-    >>> with_shortcut(("conv 3 × 3 (64 → 64)", "conv 3 × 3"), ("conv 1 × 1 (32 → 64)", "conv 1 × 1"))
-    ('conv 3 × 3 (64 → 64) + shortcut 1 × 1 (32 → 64)', 'conv 3 × 3 + shortcut 1 × 1')
-    """
-    count = max(len(forms), len(shortcut))
-    pairs = ((forms[min(at, len(forms) - 1)], shortcut[min(at, len(shortcut) - 1)]) for at in range(count))
-    return tuple(dict.fromkeys(f"{own}{SHORTCUT}{other.removeprefix('conv ')}" for own, other in pairs))
-
-
 def side_by_side(branches: Sequence[Sequence[tuple[str, ...]]], sign: str) -> tuple[str, ...]:
     """Return branches beside each other, given the forms of their blocks, from the fullest form to the number of branches alone.
 

@@ -868,7 +868,7 @@ def of_pass(box: DrawnBox, rows: list[tuple[int, int, list[str]]], lines: list[s
         if len(inner) != 1:
             yield f"{box.path}: its rows are about {inner}"
         yield from told_apart(replace(box, path=inner[0]), rows, alone)
-        said = [ROW.sub("", line, count=1).removeprefix(": ") for line in box.lines if share_of(line)]
+        said = [ROW.sub("", line, count=1).removeprefix(": ") for line in whole_rows(box.lines)]
         for line, places in zip(said, places_of(box.lines), strict=False):
             for path in (f"{inner[0]}.{place}" for place in places):
                 one, this = replace(box, path=path, lines=[box.lines[0], line]), Model(model.typed, path)
@@ -878,6 +878,17 @@ def of_pass(box: DrawnBox, rows: list[tuple[int, int, list[str]]], lines: list[s
         for said in numbers(COUNTED.sub("", TIMES.sub("", line))):
             if not any(one.has(said) for one in known):
                 yield f"{box.path}: `{line}`: nothing in this pass has {said:g}"
+
+
+def whole_rows(lines: list[str]) -> list[str]:
+    """Return the rows of kinds in a box, each with the lines in which it goes on."""
+    found: list[str] = []
+    for line in lines:
+        if share_of(line):
+            found.append(line)
+        elif found:
+            found[-1] += f" {line}" if line.startswith("+ ") else f" · {line}"
+    return found
 
 
 def beside(box: DrawnBox, picture: Picture) -> list[list[tuple[int, int, list[str]]]]:
@@ -988,6 +999,7 @@ def closed(box: DrawnBox, lines: list[str], model: Model, beside: int = 0) -> It
     inner = [*model.inside(box.path), model.of(box.path)]
     for line in lines:
         told = line in box.lines[1:]
+        yield from of_norms(box.path, line, model)
         of_some_passes = box.path in model.counts and bool(MORE.search(line))  # others have other blocks, which are not told
         line = unrolled(SCALE.sub("", SKIP.sub("", MORE.sub("", line))))
         if not told and COUNTED.match(line) and box.path in model.counts:
@@ -1027,6 +1039,14 @@ def closed(box: DrawnBox, lines: list[str], model: Model, beside: int = 0) -> It
                 and not any(all(any(one.has(n) for n in numbers(line)) for one in found) for found in about)
             ):
                 yield f"{box.path}: `{line}`: {said:g} is not so in each pass"
+
+
+def of_norms(path: str, line: str, model: Model) -> Iterator[str]:
+    """Yield which norms a closed box has letters for that are not in it."""
+    kinds = {one.kind for found in (model.of(path), *model.inside(path)) for one in found}
+    for said in NORM.findall(line):
+        if not any(kind.startswith(NORMS[said]) for kind in kinds):
+            yield f"{path}: `{line}`: no {NORMS[said]} is in it"
 
 
 def of_chain(path: str, line: str, model: Model) -> Iterator[str]:
@@ -1204,13 +1224,15 @@ def starts_so(names: list[str], value: str, path: str, one: Truth, model: Model)
 def of_skips(box: DrawnBox, model: Model) -> Iterator[str]:
     """Yield what is not so of the skip connection around what a box has in it: it is there in as many passes as a row names."""
     places = iter(places_of(box.lines))
-    for line in box.lines if model.inside(box.path) else ():  # a formula may add what is called so
+    first = next((number for number, line in enumerate(box.lines) if share_of(line)), len(box.lines))
+    told = [*box.lines[:first], *whole_rows(box.lines)]
+    for line in told if model.inside(box.path) else ():  # a formula may add what is called so
         row = share_of(line)
         having = model.passes_with_skip(box.path)
         if SKIP.search(line) and len(having) < (row[0] if row else 1):
             yield f"{box.path}: `{line}`: its input goes around blocks in {len(having)}"
-        told = {f"{box.path}.{place}" for place in next(places)} if row else set()
-        if SKIP.search(line) and len(model.held.get(box.path, ())) == 1 and not told <= having:
+        own = {f"{box.path}.{place}" for place in next(places)} if row else set()
+        if SKIP.search(line) and len(model.held.get(box.path, ())) == 1 and not own <= having:
             yield f"{box.path}: `{line}`: its input goes around blocks in {sorted(having)}"
 
 
@@ -1344,6 +1366,9 @@ def split_rows(lines: list[str]) -> tuple[list[tuple[int, int, list[str]]], list
     return [(count, said_of_all or whole, said) for count, said_of_all, said in rows], rest
 
 
+NORMS = {"BN": "batchnorm", "LN": "layernorm", "GN": "groupnorm", "RMS": "rmsnorm"}
+"""What norms are called by letters in closed boxes."""
+NORM = re.compile(rf"(?<![\w-])(?:{'|'.join(NORMS)})(?![\w-])")
 AGAIN = re.compile(r", (?:(\d+) times|twice)(?= · |$)")
 """How often the values of a list follow one another."""
 

@@ -75,23 +75,23 @@ def lines(text: str, path: str, level: composer.draw.build.levels.Level = "block
 
 def test_box_of_a_block_says_kernels_strides_and_channels_and_no_doc() -> None:
     """The sentence stands in the recipe, and in a box that says nothing else."""
-    assert lines(UNIT, "stem")[1].startswith("depthwise conv 5 × 5 (3 → 3), stride 2 · ReLU · conv 1 × 1 (3 → 16)")
+    assert lines(UNIT, "stem")[1].startswith("depthwise conv 5 × 5 (3 → 3), stride 2 · BN · ReLU · conv 1 × 1 (3 → 16)")
     assert lines(UNIT, "quiet")[1].removesuffix(" · 272") == "conv 1 × 1 (16 → 16), starts at 0"
 
 
 def test_box_of_layers_says_heads_and_widths_and_shortens_the_longest_first() -> None:
     """Where several lines have no room; a decoder that also looks elsewhere says which attention is causal."""
-    assert lines(STACK.format(more=FFN), "layers", "overview")[1].startswith("GQA 4 Q, 2 KV · GELU (tanh) FFN 96")
+    assert lines(STACK.format(more=FFN), "layers", "overview")[1].startswith("LN · GQA 4 Q, 2 KV · GELU (tanh) FFN 96")
     (said,) = [line for line in lines(STACK.format(more=CROSS + FFN), "layers", "overview") if "cross" in line]
-    assert said == "causal GQA 4 Q, 2 KV · cross-attention 8 heads · GELU (tanh) FFN 96"
+    assert said == "LN · causal GQA 4 Q, 2 KV · LN · cross-attention 8 heads · GELU (tanh) FFN 96"
 
 
 def test_layers_that_differ_in_a_number_have_rows() -> None:
     """With all that tells them apart."""
     wide = FFN.replace("96", "(48 if layer < 3 else 80)")
     said = lines(STACK.format(more=wide), "layers", "overview")
-    assert "first 3: GQA 4 Q, 2 KV · GELU (tanh) FFN 48" in said
-    assert "last: GQA 4 Q, 2 KV · GELU (tanh) FFN 80" in said
+    assert "first 3: LN · GQA 4 Q, 2 KV · GELU (tanh) FFN 48" in said
+    assert "last: LN · GQA 4 Q, 2 KV · GELU (tanh) FFN 80" in said
 
 
 def test_mixture_says_how_many_experts_are_chosen_first() -> None:
@@ -395,7 +395,7 @@ def test_closed_box_says_that_its_input_goes_around_it() -> None:
     """Behind all blocks, in the row of the passes in which it does; not where something comes after the sum."""
     assert lines(SPECIAL, "alone")[1] == "ReLU · conv 3 × 3 (8 → 8) · ReLU · conv 1 × 1 (8 → 8) + skip · ReLU"
     said = lines(SPECIAL, "units", "overview")
-    assert "other 2: conv 3 × 3 (8 → 8) · conv 1 × 1 (8 → 8) + skip" in said
+    assert said[-2:] == ["other 2: ReLU · conv 3 × 3 (8 → 8) · ReLU", "conv 1 × 1 (8 → 8) + skip · ReLU"]
     assert lines(SPECIAL, "half")[1] == "2 × conv 3 × 3 (8 → 8)"
     recipe = composer.load(SPECIAL)
     model = Model(recipe.program)
@@ -956,8 +956,10 @@ outputs: {first: first, second: second, third: third}
 
 def test_block_that_other_boxes_call_by_its_name_is_called_so_in_a_repeat() -> None:
     """Where another box tells the repeat: it reads as another block, else."""
-    assert lines(REPEATED.replace("END", "unit"), "stages.1")[1].startswith("× 3 Layer (Unit (ReLU, conv 3 × 3 (16 → 16))) · ")
-    assert lines(REPEATED.replace("END", "linear"), "stages.1")[1].startswith("× 3 Layer (ReLU, conv 3 × 3 (16 → 16)) · ")
+    assert lines(REPEATED.replace("END", "unit"), "stages.1")[1].startswith(
+        "× 3 Layer (Unit (GN, ReLU, conv 3 × 3 (16 → 16))) · "
+    )
+    assert lines(REPEATED.replace("END", "linear"), "stages.1")[1].startswith("× 3 Layer (GN, ReLU, conv 3 × 3 (16 → 16)) · ")
 
 
 def test_long_formulas_are_told_by_the_numbers_that_they_name() -> None:

@@ -270,7 +270,7 @@ def test_passes_of_one_block_whose_widths_are_a_chain_are_one_box() -> None:
     text = NAMED.replace("[24, 48]", "[24, 40]")
     scene = drawn(text)
     said = words(scene)
-    assert {"mlp2", "× 2 Dense", "Linear 8 → 24 → 40 · LayerNorm"} <= {*said["mlp2"]} and "mlp2.0" not in said
+    assert {"mlp2", "× 2 Dense", "Linear 8 → 24 → 40 · LN"} <= {*said["mlp2"]} and "mlp2.0" not in said
     assert "B × 40" in {one.text for one in scene.texts}
     svg, model = composer.load(text).draw().svg(), Model(composer.load(text).program)
     for there, planted in (("8 → 24 → 40", "8 → 40 → 24"), ("8 → 24 → 40", "8 → 24 → 32"), ("× 2 Dense", "× 3 Dense")):
@@ -340,17 +340,21 @@ def test_stages_whose_layers_are_closed_are_a_box_each() -> None:
 @pytest.mark.parametrize(
     "there, planted",
     [
-        ("first: conv 3 × 3, stride 2", "first: conv 3 × 3, stride 4"),
-        (" + shortcut 1 × 1, stride 2", " + skip"),
-        ("last: 2 × conv 3 × 3", "last: 3 × conv 3 × 3"),
+        ("first: conv 3 × 3 (64 → 128), stride 2", "first: conv 3 × 3 (64 → 128), stride 4"),
+        ("+ shortcut 1 × 1 (64 → 128), stride 2, BN", "+ skip"),
+        ("last: conv 3 × 3 (128 → 128)", "last: 3 × conv 3 × 3 (128 → 128)"),
+        ("last: conv 3 × 3 (128 → 128) · BN", "last: conv 3 × 3 (128 → 128) · LN"),
     ],
 )
 def test_a_stage_tells_its_layers_in_rows(there: str, planted: str) -> None:
     """Where a line has no room for the kinds of them; a wrong one is found."""
     recipe = composer.load(PAPERS / "centernet.yaml")
-    assert words(recipe.draw().scene)["stages.1"][-2:] == [
-        "first: conv 3 × 3, stride 2 · conv 3 × 3 + shortcut 1 × 1, stride 2",
-        "last: 2 × conv 3 × 3 + skip",
+    assert words(recipe.draw().scene)["stages.1"][-5:] == [
+        "first: conv 3 × 3 (64 → 128), stride 2 · BN · ReLU",
+        "conv 3 × 3 (128 → 128) · BN",
+        "+ shortcut 1 × 1 (64 → 128), stride 2, BN · ReLU",
+        "last: conv 3 × 3 (128 → 128) · BN · ReLU",
+        "conv 3 × 3 (128 → 128) · BN + skip · ReLU",
     ]
     svg, model = recipe.draw().svg(), Model(recipe.program)
     assert there in svg and not [*lies(read(svg), model)]
@@ -390,5 +394,6 @@ def test_passes_of_which_some_have_rows_all_have_rows() -> None:
     """Stages of a trunk, of which the first one alone keeps its width and its size."""
     scene = drawn((Path(__file__).parent / "papers/centernet.yaml").read_text())
     lines = {box.about.path: [text.text for text in box.texts if text.role != "params"] for box in scene.boxes}
-    assert lines["stages.0"] == ["Stage 0", "× 2 Layer", "both: 2 × conv 3 × 3 (64 → 64) + skip"]
-    assert lines["stages.1"][1] == "× 2 Layer" and lines["stages.1"][3] == "last: 2 × conv 3 × 3 + skip"
+    both = ["both: conv 3 × 3 (64 → 64) · BN · ReLU", "conv 3 × 3 (64 → 64) · BN + skip · ReLU"]
+    assert lines["stages.0"] == ["Stage 0", "× 2 Layer", *both]
+    assert lines["stages.1"][1] == "× 2 Layer" and lines["stages.1"][5].startswith("last: conv 3 × 3 (128 → 128)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from blocks.core import Look
 from composer.draw.diagram import Leaf, OpenMixture
@@ -19,10 +19,12 @@ PADDING = re.compile(r"\b(\w+_)?valid\b")
 """Which positions count, in a formula: it leaves out padding, and says nothing of what a block is."""
 SCALE = re.compile(r"× (\S+)")
 """A block that multiplies by a number, which beside others reads as how often something is there."""
-MOVES, NORMS, BETWEEN, MAPS, OPERATIONS, MAIN = range(-1, 5)
+MOVES, VECTORS, NORMS, BETWEEN, MAPS, OPERATIONS, MAIN = range(-1, 6)
 """How much blocks matter for what a box is."""
 PARAMETER = "Parameter"
 """The title of learned numbers before their name has its place."""
+LETTERS = {"BatchNorm": "BN", "LayerNorm": "LN", "GroupNorm": "GN", "RMSNorm": "RMS"}
+"""What norms are called beside other blocks, as papers do."""
 NUMBERS = ", "
 """What stands between the numbers that formulas name."""
 
@@ -35,8 +37,8 @@ class Brief:
     """From the fullest to the shortest."""
     weight: int
     """What is left out last: `MAIN` for what its class calls in few letters and blocks of the recipe, then `OPERATIONS` with the
-    formula whose value the box gives, `MAPS`, activations and other formulas that stand `BETWEEN` these, `NORMS` with dropout,
-    and what `MOVES` values.
+    formula whose value the box gives, `MAPS`, activations and other formulas that stand `BETWEEN` these, `NORMS`, `VECTORS` that
+    are read as they are with dropout, and what `MOVES` values.
     """
     sides: tuple[str, ...] = ()
     """The positions that act on it."""
@@ -47,7 +49,9 @@ class Brief:
     turn: str = ""
     """The path of that repeat, whose blocks follow one another in each pass."""
     then: str = ""
-    """The activation behind it, where it stands for a box around both; or dropout."""
+    """The norm and the activation behind it, where it stands for a box around all; or dropout."""
+    shortcut: tuple[str, ...] = ()
+    """The map on the skip connection around it and what is before it, from the fullest form to the shortest."""
     behind: bool = False
     """Whether it comes behind the sum at the end of a skip connection."""
     numbers: tuple[str, ...] = ()
@@ -56,11 +60,28 @@ class Brief:
     @property
     def kind(self) -> str:
         """What is shortened together: its shortest form without numbers, and without what goes around it."""
-        return template(self.forms[-1].partition(SHORTCUT)[0])
+        return template(self.forms[-1])
+
+    @property
+    def shortest(self) -> int:
+        """By how much it can be shortened."""
+        return max(len(self.forms), len(self.shortcut)) - 1
 
     def shortened(self, by: int) -> str:
         """Return it in a form so much shorter than the fullest."""
         return self.forms[min(by, len(self.forms) - 1)]
+
+    def said(self, by: int) -> tuple[str, ...]:
+        """Return what is told of it in a form so much shorter than the fullest, with what stands behind it and around both."""
+        *before, last = self.shortened(by), *(self.then.split(" · ") if self.then else ())
+        return *before, f"{last}{SHORTCUT}{self.shortcut[min(by, len(self.shortcut) - 1)]}" if self.shortcut else last
+
+    def without_norms(self) -> Brief:
+        """Return it without the norms behind it and on the skip connection."""
+        norms = LETTERS.values()
+        then = " · ".join(said for said in self.then.split(" · ") if said not in norms)
+        around = tuple(", ".join(said for said in form.split(", ") if said not in norms) for form in self.shortcut)
+        return replace(self, then=then, shortcut=around)
 
 
 def scaled(form: str) -> str:
@@ -103,7 +124,7 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
     comma = "," if number.startswith("starts ") else ""  # else, it is what the title calls that starts there
     told = (f"{title}{comma} {number}", title) if 0 < len(number) <= MAX_FACT else (title,)
     given = not reads and not item.about.parameters and look.hue != "embed"  # such as a table that is computed
-    held = {True: MAPS, False: NORMS}[" × " in number] if is_parameter(item) and not reads else MAPS  # a table or a vector
+    held = {True: MAPS, False: VECTORS}[" × " in number] if is_parameter(item) and not reads else MAPS  # a table or a vector
     weight = MOVES if given else {"norm": NORMS, "merge": MOVES, "io": MOVES}.get(look.hue, held)
     return Brief(told, weight, sides, computes=reads and look.hue not in ("norm", "merge", "io"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise, permutations
 
 from blocks.core import spoken
 from composer.draw.brief.block import (
@@ -12,6 +13,7 @@ from composer.draw.brief.block import (
     MAIN,
     MAPS,
     MOVES,
+    NORMS,
     NUMBERS,
     OPERATIONS,
     Brief,
@@ -21,12 +23,15 @@ from composer.draw.brief.block import (
     worth_telling,
 )
 from composer.draw.brief.passes import CHAIN, all_widths, by_first_pass, by_words, in_all, with_between, with_series
-from composer.draw.brief.words import MORE, TIMES, HasRoom, as_said, cut, in_one_line, with_less
+from composer.draw.brief.words import MORE, TIMES, HasRoom, as_said, cut, in_one_line, in_short, with_less
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
+from composer.draw.edges import grouped
 from composer.draw.series import REPEAT
-from composer.draw.structure import behind_skip, exchanges, parallel_part, shortcut_of, side_by_side, with_shortcut
+from composer.draw.structure import Parallel, behind_skip, exchanges, parallel_part, shortcut_of, side_by_side
 from composer.draw.wording import shares_of
 
+OWN_SKIP, WITH_INPUT = " with skip", " with the input"
+"""What stands behind a box around which alone its input goes, and behind the last operation if it reads what comes into all."""
 MAX_LETTERS = 64
 """Letters of what a row tells of a kind of passes."""
 ROOMS = (64, 48, 32)
@@ -39,18 +44,16 @@ def in_letters(
     flows: Sequence[Flow],
     fits: HasRoom,
     passes: Sequence[Sequence[int]] = (),
-    *,
-    norms: bool = False,
     in_line: HasRoom | None = None,
 ) -> tuple[str, ...]:
-    """Return the blocks of flows, each of some passes, as full as there is room for, beside what is told in few letters with
-    `norms`; where there is none, the first ones in their shortest form. Of flows whose blocks differ in more than numbers it is
+    """Return the blocks of flows, each of some passes, as full as there is room for; where there is none, the first ones in
+    their shortest form. Of flows whose blocks differ in more than numbers it is
     what a line has room for: in several, those of one flow would seem to follow those of another.
     """
     told: tuple[str, ...] = ()
     room = fits
     flows, passes = by_first_pass(flows, passes)
-    for words in ever_shorter(flows, norms=norms):
+    for words in ever_shorter(flows):
         told = in_chain(words, passes, flows) or in_all(with_series(words, passes), passes)
         room = fits if len(told) <= max(map(len, words)) else in_line or fits
         if room(told):
@@ -106,11 +109,11 @@ def in_kinds(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]])
 
 
 def with_activation(one: Brief, every: Sequence[Sequence[Brief]]) -> tuple[str, ...]:
-    """Return the forms of the only block of some flows that counts, each with the activation behind it in all flows."""
+    """Return the forms of the only block of some flows that counts, each with the norm and the activation behind it in all."""
     behind = set()
     for own in every:
         at = next(number for number, other in enumerate(own) if other.weight == MAIN)
-        behind.add(" · ".join(other.forms[-1] for other in own[at + 1 :] if other.weight == BETWEEN))
+        behind.add(" · ".join(in_short(other).forms[-1] for other in own[at + 1 :] if other.weight in (NORMS, BETWEEN)))
     (then, *others) = behind
     return one.forms if others or not then else tuple(f"{form} · {then}" for form in one.forms)
 
@@ -125,16 +128,15 @@ def in_chain(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]], 
     return told if told and all(sum(one.weight in (MAPS, MAIN) for one in briefs(flow)) == 1 for flow in flows) else ()
 
 
-def ever_shorter(flows: Sequence[Flow], *, norms: bool = False) -> Iterator[list[tuple[str, ...]]]:
-    """Yield the blocks of each flow: all, maybe with `norms` beside what is told in few letters, then those alone that matter,
-    then the longest ones with less and less; where blocks other than norms are left out, with a sign of that, and the skip
-    connection around all.
+def ever_shorter(flows: Sequence[Flow]) -> Iterator[list[tuple[str, ...]]]:
+    """Yield the blocks of each flow: all, then without norms, then those alone that matter, then the longest ones with less and
+    less; where blocks other than norms are left out, with a sign of that, and the skip connection around all.
     """
     every = [briefs(flow) for flow in flows]
     skips = [
         behind_skip(flow) is not None and any(one.weight >= MAPS for one in own) for flow, own in zip(flows, every, strict=True)
     ]
-    for kept, by in with_less(every, norms=norms):
+    for kept, by in with_less(every):
         yield [as_said(some, by, own, around) for some, own, around in zip(kept, every, skips, strict=True)]
 
 
@@ -148,11 +150,13 @@ def briefs(flow: Flow) -> list[Brief]:
     box has the picture of cross-attention.
     """
     fed = joins_from_outside(flow)
+    skipped, again = with_own_skips(flow), reads_input_again(flow)
     leaves = [
         item
         for item in flow.leaves()
         if isinstance(item, OpenMixture) or item.about.path in fed or not (item.look.sign or item.look.quiet)
     ]
+    leaves = norms_at_readers(leaves, flow)
     behind = behind_skip(flow) or ()
     reads = {edge.target for edge in flow.all_edges()}
     looks = [item.look for item in leaves if isinstance(item, Leaf) and item.look.mask and not item.look.double]
@@ -167,9 +171,11 @@ def briefs(flow: Flow) -> list[Brief]:
             one = replace(one, forms=tuple(f"{form} ({item.look.known_mask or item.look.mask})" for form in one.forms))
         elif isinstance(item, Leaf) and item.look in looks and crossed and item.look.known_mask == "causal":
             one = replace(one, forms=tuple(f"causal {form}" for form in one.forms))
-        if isinstance(item, Leaf) and item.after.startswith(DROPOUT):
+        if isinstance(item, Leaf) and item.after.startswith(DROPOUT) and one.weight > NORMS:
             one = replace(one, then=" · ".join(filter(None, (one.then, item.after))))
-        found.append(replace(one, forms=tuple(scaled(form) for form in one.forms), behind=item.about.path in behind))
+        ends = {True: OWN_SKIP}.get(item.about.path in skipped, WITH_INPUT if item.about.path in again else "")
+        forms = tuple(f"{scaled(form)}{ends}" for form in one.forms)
+        found.append(replace(one, forms=forms, behind=item.about.path in behind))
     found = with_turns(found, leaves)
     if fed and any(one.weight == MAIN for one in found):  # beside maps alone, what is joined matters less than these
         found = [replace(one, weight=MAIN) if leaf.about.path in fed else one for one, leaf in zip(found, leaves, strict=True)]
@@ -182,15 +188,67 @@ def briefs(flow: Flow) -> list[Brief]:
     return [*structured(flow, with_repeats(flow, by_path)).values()]
 
 
-def with_turns(found: list[Brief], leaves: Sequence[Leaf | OpenMixture]) -> list[Brief]:
-    """Return the blocks of a box in which one closed box alone does more than to move values, with how values are moved before
-    and after that: this is what the box around it is for. A block that stands elsewhere too is told by its name.
+def with_own_skips(flow: Flow) -> set[str]:
+    """Return the paths of the closed boxes in a flow around which alone goes what they read, to a sum of both."""
+    wires = [edge for edge in flow.all_edges() if not (edge.shape_only or edge.back)]
+    reads = grouped(wires, lambda edge: edge.target)
+    leaves = {leaf.about.path: leaf for leaf in flow.leaves() if isinstance(leaf, Leaf)}
+    whole = flow.entry if behind_skip(flow) is not None else None
+    found = set[str]()
+    for path, leaf in leaves.items():
+        sources = [edge.source for edge in reads.get(path, ())] if leaf.look.sign == "+" else []
+        for own, other in permutations(sources, 2) if len(sources) == 2 else ():
+            box = leaves.get(own.path)
+            read = {edge.source.origin for edge in reads.get(own.path, ()) if edge.main}
+            if box is not None and box.closed and other.origin in read and other.origin != whole:
+                found.add(own.path)
+    return found
+
+
+def reads_input_again(flow: Flow) -> set[str]:
+    """Return the path of the operation at the end of a flow that reads what comes into it with what others make of that."""
+    last = next((one for one in flow.items if flow.outlet is not None and one.about.path == flow.outlet.path), None)
+    if not isinstance(last, Leaf) or not last.look.operation:
+        return set()
+    wires = [edge for edge in flow.edges if not (edge.shape_only or edge.back)]
+    into = [edge.source.origin for edge in wires if edge.target == last.about.path]
+    others = any(edge.source.origin == flow.entry and edge.target != last.about.path for edge in wires)
+    return {last.about.path} if others and flow.entry in into and len({*into}) > 1 else set()
+
+
+def norms_at_readers(leaves: Sequence[Leaf | OpenMixture], flow: Flow) -> list[Leaf | OpenMixture]:
+    """Return the blocks of a flow with each norm before the first one that reads it, where it does not stand behind what it
+    reads: rather than beside what another stream does.
     """
-    computing = [leaf for one, leaf in zip(found, leaves, strict=True) if one.weight > MOVES]
+    pairs = {(edge.source.path, edge.target) for edge in flow.all_edges() if not edge.back}
+    before = {leaf.about.path: last.about.path for last, leaf in pairwise(leaves)}
+    norms = {
+        leaf.about.path: leaf
+        for leaf in leaves
+        if isinstance(leaf, Leaf) and leaf.look.hue == "norm" and (before.get(leaf.about.path, ""), leaf.about.path) not in pairs
+    }
+    found: dict[str, Leaf | OpenMixture] = {}
+    for leaf in leaves:
+        found |= {path: norm for path, norm in norms.items() if (path, leaf.about.path) in pairs and path not in found}
+        if leaf.about.path not in norms:
+            found[leaf.about.path] = leaf
+    return [*(found | norms).values()]
+
+
+def with_turns(found: list[Brief], leaves: Sequence[Leaf | OpenMixture]) -> list[Brief]:
+    """Return the blocks of a box in which one closed box, or one between such as move values, alone does more than that and to
+    normalize, with how values are moved before and after it: this is what the box around it is for. A block that stands elsewhere
+    too is told by its name.
+    """
+    places = [place for place, one in enumerate(found) if one.weight > NORMS]
     turned = [isinstance(leaf, Leaf) and leaf.look.low for leaf in leaves]
-    if len(computing) != 1 or not (isinstance(computing[0], Leaf) and computing[0].closed and any(turned)):
+    if len(places) != 1 or not any(turned):
         return found
-    (again,) = (leaf.elsewhere for leaf in computing if isinstance(leaf, Leaf))
+    (at,), only = places, leaves[places[0]]
+    boxed = isinstance(only, Leaf) and only.closed
+    if not boxed and not (found[at].weight == MAIN and any(turned[:at]) and any(turned[at + 1 :])):
+        return found
+    again = isinstance(only, Leaf) and only.elsewhere
     by_name = [replace(one, forms=one.forms[-1:]) if again and one.weight > MOVES else one for one in found]
     return [
         replace(one, forms=(one.forms[-1].lower(),), weight=OPERATIONS) if low else one
@@ -316,13 +374,24 @@ def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:
     forms = [[by_path[path].forms for path in branch] for branch in own]
     around = shortcut_of(forms) if part.sign == "+" and part.forked else None
     if around is not None:
-        (shortcut,), last = own[around], own[1 - around][-1]
-        both = replace(by_path[last], forms=with_shortcut(by_path[last].forms, by_path[shortcut].forms))
-        branch = part.branches[1 - around]
-        gone = {shortcut, part.join, *branch[branch.index(last) + 1 :]}  # what would seem to come behind the sum
-        return {path: both if path == last else one for path, one in by_path.items() if path not in gone}
+        return with_shortcut(by_path, part, around, own[1 - around][-1])
     first, *others = (path for path in (*(path for branch in part.branches for path in branch), part.join) if path in by_path)
     whole = Brief(
         side_by_side(forms, part.sign), MAIN, tuple(side for branch in own for path in branch for side in by_path[path].sides)
     )
     return {path: whole if path == first else one for path, one in by_path.items() if path not in others}
+
+
+def with_shortcut(by_path: Mapping[str, Brief], part: Parallel, around: int, last: str) -> dict[str, Brief]:
+    """Return blocks by their paths, with one of two branches, a map and the norm behind it, as the shortcut around the `last`
+    block that is told of the other one, and with what comes behind this and before the sum in one with it.
+    """
+    branch, other = part.branches[1 - around], part.branches[around]
+    behind = branch[branch.index(last) + 1 :]
+    first, *norms = (by_path[path] for path in other if path in by_path)
+    said = [in_short(one).forms[-1] for one in norms]
+    forms = (", ".join(filter(None, (form.removeprefix("conv "), *first.then.split(" · "), *said))) for form in first.forms)
+    then = filter(None, (by_path[last].then, *(in_short(by_path[path]).forms[-1] for path in behind if path in by_path)))
+    whole = replace(by_path[last], then=" · ".join(then), shortcut=tuple(dict.fromkeys(forms)))
+    gone = {part.join, *other, *behind}  # what would seem to come behind the sum
+    return {path: whole if path == last else one for path, one in by_path.items() if path not in gone}

@@ -54,14 +54,15 @@ def all_widths(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]
 
 
 def with_between(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:
-    """Return what passes say that have one block each, with all widths in order, and what comes behind it in all but the last:
-    `conv 3 × 3 (32 → 32 → 128), stride 2`, `ReLU between`; nothing for others.
+    """Return what passes say that have one map each, with all widths in order, what comes behind it in all, and in all but the
+    last: `conv 3 × 3 (32 → 32 → 128), stride 2`, `BN`, `ReLU between`; nothing for others.
     """
     *before, last = (said for _, said in sorted((index, said) for said, own in zip(words, passes, strict=True) for index in own))
-    if len(last) != 1 or len({said[1:] for said in before}) != 1 or len(before[0]) != len(last) + 1:
+    behind = before[0][1:]
+    if len({said[1:] for said in before}) != 1 or not last or last[1:] != behind[: len(last) - 1] or len(last) > len(behind):
         return ()
-    chain = as_chain([said[0] for said in (*before, last)])
-    return (chain, f"{before[0][1]} between") if chain else ()
+    chain, between = as_chain([said[0] for said in (*before, last)]), behind[len(last) - 1 :]
+    return (chain, *last[1:], f"{' and '.join(between)} between") if chain else ()
 
 
 def in_all(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from composer.draw.brief.block import NUMBERS, brief_of, is_parameter, named_numbers
+from composer.draw.brief.block import LETTERS, NUMBERS, brief_of, is_parameter, named_numbers
 from composer.draw.brief.words import MORE, TIMES
 from composer.draw.diagram import Flow, Leaf
 
@@ -22,7 +22,7 @@ def beside_sentence(flows: Sequence[Flow], told: Sequence[str]) -> tuple[str, ..
     steps = formulas | _forms(item for item in free if item.look.operation)
     numbers = {number for item in free if item.look.formula for number in named_numbers(item.look)}
     named = {said for said in told if {*said.split(NUMBERS)} <= numbers}  # in place of formulas
-    own = [said for said in told if said != MORE and said not in (tables | named)]
+    own = [said for said in told if said != MORE and said not in (*tables, *named, *LETTERS.values())]
     forms = [TIMES.sub("", said) for said in own]
     maps = [said for said, form in zip(own, forms, strict=True) if form in learn]
     several = len(named) + sum(form in (formulas if maps else steps) for form in forms)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TypeAlias
 
-from composer.draw.brief.block import BETWEEN, DROPOUT, MAPS, MOVES, NORMS, OPERATIONS, Brief
+from composer.draw.brief.block import BETWEEN, DROPOUT, LETTERS, MAPS, MOVES, NORMS, OPERATIONS, VECTORS, Brief
 from composer.draw.style.line_breaks import has_room
 
 MORE = "…"
@@ -17,7 +17,7 @@ SKIP = " + skip"
 """What stands behind all blocks around which the input goes."""
 TIMES = re.compile(r"^\d+ × ")
 """How often a block is there."""
-MAX_TURN, MAX_TURN_LETTERS = 4, 44
+MAX_TURN, MAX_TURN_LETTERS = 4, 50
 """Blocks of what a box counts as one that comes several times, and letters of these, which no line breaks."""
 MAX_MAPS = 4
 """Maps that are told beside operations, where there is no room for all that stands between them."""
@@ -54,19 +54,19 @@ def as_said(kept: Sequence[Brief], by: Mapping[str, int], every: Sequence[Brief]
     return (*with_skip(whole), *as_run([one for one in kept if one.behind], by)) if around else whole
 
 
-def with_less(every: Sequence[Sequence[Brief]], *, norms: bool) -> Iterator[tuple[list[list[Brief]], Mapping[str, int]]]:
+def with_less(every: Sequence[Sequence[Brief]]) -> Iterator[tuple[list[list[Brief]], Mapping[str, int]]]:
     """Yield which blocks are kept of all, and by how much their kinds are shortened."""
     weights = {one.weight for own in every for one in own}
     if not weights:
         return
     if max(weights) > NORMS:  # what moves values says nothing beside what computes
-        every, weights = [[one for one in own if one.weight >= NORMS] for own in every], weights - {MOVES}
+        every, weights = [[in_short(one) for one in own if one.weight > MOVES] for own in every], weights - {MOVES}
     common = set.intersection(*({one.forms[-1] for one in own} for own in every))
-    if any(one.then for own in every for one in own):
-        weights |= {BETWEEN}
+    if any(one.then or one.shortcut for own in every for one in own):
+        weights |= {NORMS, BETWEEN}
     maps = max(sum(one.weight == MAPS for one in own) for own in every)
-    idle = {NORMS} if max(weights) > MAPS and not norms else set()
-    if idle:
+    idle = {VECTORS} if max(weights) > MAPS else set()
+    if max(weights) > MAPS:
         if any(DROPOUT in one.then for own in every for one in own):
             yield [[one for one in own if one.weight >= min(weights - idle)] for own in every], {}  # where there is room for all
         every = [[replace(one, then=one.then.partition(DROPOUT)[0].removesuffix(" · ")) for one in own] for own in every]
@@ -74,12 +74,20 @@ def with_less(every: Sequence[Sequence[Brief]], *, norms: bool) -> Iterator[tupl
     for least in sorted(weights - idle):
         kept = [[one for one in own if one.weight >= least or (one.computes and one.forms[-1] not in common)] for own in every]
         by: dict[str, int] = {}
+        if least > NORMS:
+            kept = [[one.without_norms() for one in own] for own in kept]
         if least > BETWEEN:
             kept = [[replace(one, then="") for one in own] for own in kept]
         yield kept, by
         while least >= min(MAPS, max(weights)) and (longest := longest_kind(kept, by)):
             by[longest] = by.get(longest, 0) + 1
             yield kept, by
+
+
+def in_short(one: Brief) -> Brief:
+    """Return a block of several, norms by their letters."""
+    letters = LETTERS.get(one.forms[-1], "") if one.weight == NORMS else ""
+    return replace(one, forms=(letters,)) if letters else one
 
 
 def with_skip(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -93,9 +101,9 @@ def longest_kind(blocks: Sequence[Sequence[Brief]], by: Mapping[str, int]) -> st
     """
     lengths: dict[tuple[int, str], int] = {}
     for one in {one for own in blocks for one in own}:
-        if by.get(one.kind, 0) < len(one.forms) - 1:
+        if by.get(one.kind, 0) < one.shortest:
             of_kind = -one.weight, one.kind
-            lengths[of_kind] = lengths.get(of_kind, 0) + len(one.shortened(by.get(one.kind, 0)))
+            lengths[of_kind] = lengths.get(of_kind, 0) + len(" · ".join(one.said(by.get(one.kind, 0))))
     _, longest = max(lengths, key=lambda one: (one[0], lengths[one], one[1]), default=(0, ""))
     return longest
 
@@ -104,11 +112,7 @@ def as_run(blocks: Sequence[Brief], by: Mapping[str, int]) -> tuple[str, ...]:
     """Return what blocks say in the order in which they run, as often as each follows itself; those of a repeat in each pass."""
     found: list[tuple[str, tuple[str, ...]]] = []
     for turn, own in groupby(blocks, key=lambda one: (one.turn, one.times)):
-        said = [
-            each
-            for one in own
-            for each in ((one.shortened(by.get(one.kind, 0)), one.sides), *((then, ()) for then in one.then.split(" · ") if then))
-        ]
+        said = [(each, () if number else one.sides) for one in own for number, each in enumerate(one.said(by.get(one.kind, 0)))]
         found += said * turn[1]
     return tuple(runs(found))
 

@@ -6,12 +6,15 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from blocks.core import Look
 from composer.draw.build.parameter_counts import SHARED_WITH
 from composer.draw.build.walks import by_place, each_graph_once
 from composer.draw.diagram import Flow, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.paths import of_all_passes, plain
 from composer.draw.series import OF, template
+from composer.draw.style.line_breaks import END
+from composer.draw.style.looks import look
 from composer.draw.wording import shape
 from composer.graph.anatomy import TYPED, Region
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
@@ -165,6 +168,41 @@ def told_evenly(flow: Flow, uses: Mapping[str, str], groups: Mapping[str, TypedG
         return item if facts is None else replace(item, look=replace(item.look, facts=facts))
 
     return flow.map_leaves(even) if shorter else flow
+
+
+def with_patterns(flow: Flow, uses: Mapping[str, str], groups: Mapping[str, TypedGroup]) -> Flow:
+    """Return a diagram in which closed boxes of one block that say the same, but differ in the pattern of one product, tell that;
+    given the blocks of all uses by their paths, and what is in these.
+    """
+    alike: dict[tuple[str, tuple[str, ...]], list[Leaf]] = {}
+    for leaf in flow.leaves():
+        if isinstance(leaf, Leaf) and leaf.closed and leaf.about.path in uses:
+            alike.setdefault((uses[leaf.about.path], leaf.look.facts), []).append(leaf)
+    longer: dict[str, tuple[str, ...]] = {}
+    for boxes in (boxes for boxes in alike.values() if len(boxes) > 1):
+        every = [products_in(groups[box.about.path]) for box in boxes]
+        differ = [at for at, own in enumerate(zip(*every, strict=False)) if len({one.facts for one in own}) > 1]
+        if len(differ) == 1 and len({*map(len, every)}) == 1:
+            told = zip(boxes, every, strict=True)
+            longer |= {box.about.path: with_pattern(box.look.facts, own[differ[0]]) for box, own in told}
+
+    def with_own(item: Leaf) -> Leaf:
+        facts = longer.get(item.about.path)
+        return item if facts is None else replace(item, look=replace(item.look, facts=facts))
+
+    return flow.map_leaves(with_own) if longer else flow
+
+
+def products_in(node: TypedGroup) -> list[Look]:
+    """Return the looks of the products along named axes that a group computes itself, in their order."""
+    return [look(one) for one in node.graph.nodes if isinstance(one, TypedBlock) and one.part.kind == "einsum"]
+
+
+def with_pattern(facts: Sequence[str], product: Look) -> tuple[str, ...]:
+    """Return what a box says with the pattern of a product behind what it calls that, where it names it once."""
+    (name, *_), (pattern, *_) = product.operation or ("",), product.facts or ("",)
+    once = [fact.removesuffix(END) for fact in facts].count(name) == 1
+    return tuple(f"{name} {pattern}{fact[len(name) :]}" if once and fact.removesuffix(END) == name else fact for fact in facts)
 
 
 def with_one_sentence(flow: Flow, groups: Mapping[str, TypedGroup]) -> Flow:

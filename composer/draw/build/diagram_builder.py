@@ -35,6 +35,7 @@ from composer.draw.build.closed_groups import (
     told_evenly,
     told_once,
     with_one_sentence,
+    with_patterns,
 )
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.group_places import recurs
@@ -97,7 +98,7 @@ from composer.draw.diagram import Flow, Group, Leaf, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, Origin, PreviousPass
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
-from composer.draw.passes.overview import LAYERS, fold_norms, of_group, told_alike
+from composer.draw.passes.overview import LAYERS, fold_norms, of_group, only_box, told_alike
 from composer.draw.passes.side_inputs import name_starts
 from composer.draw.paths import plain
 from composer.draw.style.looks import inside, steps
@@ -163,6 +164,8 @@ class DiagramBuilder:
         """Which outputs of scans others read, by the paths of these and their names."""
         self.apart: frozenset[str] = frozenset()
         """Paths of repeats of which each pass is a closed box of its own."""
+        self.told_inside: dict[str, tuple[str, ...]] = {}
+        """What the closed box says that is all there is in such a pass, by the path of the pass."""
         self.in_one: frozenset[str] = frozenset()
         """Paths of repeats that are one closed box, which tells the widths of all passes."""
         self.tables: set[str] = set()
@@ -199,6 +202,7 @@ class DiagramBuilder:
             return self.with_titles(fold_norms(flow))
         flow = with_names_of_partners(told_apart(flow, self.names, self.uses))
         flow = with_one_sentence(told_once(told_evenly(flow, self.uses, self.groups)), self.groups)
+        flow = with_patterns(flow, self.uses, self.groups)
         flow = name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
         return self.with_titles(flow)
 
@@ -493,12 +497,11 @@ class DiagramBuilder:
         said = "; ".join(filter(None, [self.captions.description(node, place), self.left_out(place.path), resolution.said]))
         about = replace(about, parameters=self.counts.total(place.all), description=said)
         part = node.node.part if isinstance(node, TypedGroup) else None
-        single = place.path.rpartition(".")[0] in self.apart or place.path in self.in_one
         room = self.depth.spacious and not self.tapped  # each pass is a box, and so is what reads it
         doc = (part.__doc__ or "") if part is not None else ""
         words, sentence = first_words(doc) if room else "", first_sentence(doc)
         told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
-        found = of_group(flows, about, name, params, words, passes, norms=single, sentence=sentence)
+        found = of_group(flows, about, name, params, words, passes, sentence=sentence)
         if found.look.hue not in LAYERS and recurs(node):
             found = replace(found, look=replace(found.look, hue="rec", icon=LoopIcon()))
         again = self.shut and stands_elsewhere(node, plain(place.path), self.places())
@@ -633,7 +636,7 @@ class DiagramBuilder:
                 ports[index, ""] = sources((graph.graph.outputs[0][1],), inner)
         if apart:
             boxes = [item for item in out.items if isinstance(item, Leaf) and item.about.path.rpartition(".")[0] == place.path]
-            told = {box.about.path: box for box in told_alike(boxes)}
+            told = {box.about.path: box for box in told_alike(boxes, self.told_inside)}
             out.items[:] = [told.get(item.about.path, item) for item in out.items]
         return NodeSources({"": ports[len(node.passes) - 1, ""]}, passes=ports)
 
@@ -662,6 +665,8 @@ class DiagramBuilder:
             facts = tuple(one for one in box.look.facts if one != after)  # which stands above the box
             skips = "" if several else skips_in_order(node.passes[passes[0]], given[passes[0]], out.items)
             facts = (*facts, *filter(None, [skips]))
+            only = only_box(flows)
+            self.told_inside |= {path: only.look.facts} if only is not None and not only.rows else {}
             out.items.append(replace(box, shape=shape, name=name, after=after, look=replace(box.look, facts=facts)))
         else:
             named = f"{node.name}({passes[0]}:{passes[-1] + 1})" if several else f"{node.name}({passes[0]})"

@@ -170,7 +170,8 @@ class Details:
         said = chosen.said
         alike = all(other is not None and other.said == said for other in inside)
         kind = one.places[0]
-        differs = any(other.block == kind.block != "" and other.form != kind.form for other in self.groups())
+        uses = [other for other in self.groups() if other.block == kind.block != ""]
+        differs = any(other.form != kind.form or contents(other.node) != contents(kind.node) for other in uses)
         told = alike and not differs and same_title <= {place.path for place in one.places}
         names = ", ".join(filter(None, (chosen.note, "" if told else f"as in {chosen.path.removesuffix('.body')}")))
         maps = [frame.about.path for one in scene.drawings for frame in one.frames if frame.strip is not None]

@@ -12,7 +12,7 @@ from composer.draw.diagram import Flow, Leaf, Row
 from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
 from composer.draw.scene import Box
 from composer.draw.series import OF, is_list
-from composer.draw.style.line_breaks import LONGEST_FACT, in_lines
+from composer.draw.style.line_breaks import LONGEST_FACT, in_lines, row_lines
 from composer.draw.style.typography import Role, Typography
 
 WIDTH, MAX_BOX_WIDTH = 268.0, 430.0
@@ -34,6 +34,8 @@ PAD = 9.0
 INSET = 4.0
 """The same more, beside sides that are slanted."""
 ICON_ROOM = ICON + 2 * PAD
+ROW_GAP = 9.0
+"""Between the icon of a row and what stands beside it."""
 NAME_GAP = 6.0
 """Between the name of a node and the title of its box."""
 LINE = 14.0
@@ -83,8 +85,10 @@ def _needed(leaf: Leaf, typography: Typography, *, narrow: bool, named: bool) ->
     title = max(title + 2 * max(icon, params), min(with_name, max(WIDTH, most)))
     lines = details_of(leaf, narrow=narrow)
     detail = max((typography.width(line, "detail") for line in lines), default=0.0) + icon + PAD
-    rows = [ICON_ROOM + 6 + swatches(row) + typography.width(row.share, "row") + PAD for row in leaf.rows]
-    rows += [ICON_ROOM + 6 + swatches(row) + typography.width(row.look.detail, "detail") + PAD for row in leaf.rows]
+    start = PAD + (ICON + ROW_GAP if any(row.look.icon is not None for row in leaf.rows) else 0.0)
+    said: list[tuple[Row, Role, str]] = [(row, "row", line) for row in leaf.rows for line in row_lines(row.share)]
+    said += [(row, "detail", row.look.detail) for row in leaf.rows]
+    rows = [start + swatches(row) + typography.width(line, role) + PAD for row, role, line in said]
     return min(max(title, detail, least, *rows, MEMORY_WIDTH * is_memory(leaf)) + 1, MAX_BOX_WIDTH)
 
 
@@ -201,21 +205,27 @@ def height_of_texts(leaf: Leaf, typography: Typography, *, narrow: bool = False)
     """Return the height of a block without such a picture."""
     if leaf.lines:
         least = ICON_LINE if leaf.look.icon is not None else ONE_LINE
-        return max(LINE * typography.scale * len(leaf.lines) + 14, least) + row_height(leaf) * len(leaf.rows)
+        return max(LINE * typography.scale * len(leaf.lines) + 14, least) + rows_height(leaf, typography)
     if is_low(leaf):
         return LOW_LINE
     details = len(details_of(leaf, narrow=narrow))
     more = DETAIL_LINE * typography.scale * max(details - 1, 0)
     if leaf.rows:
-        return (HEAD if details else PLAIN_HEAD) + more + row_height(leaf) * len(leaf.rows)
+        return (HEAD if details else PLAIN_HEAD) + more + rows_height(leaf, typography)
     if is_memory(leaf):
         return MEMORY_HEIGHT
     return TWO_LINES + more if details else ICON_LINE if leaf.look.icon is not None else ONE_LINE
 
 
-def row_height(leaf: Leaf) -> float:
+def row_heights(leaf: Leaf, typography: Typography) -> list[float]:
     """Return the height of each row of a block."""
-    return ROW if any(row.look.icon is not None or row.look.detail for row in leaf.rows) else PLAIN_ROW
+    least = ROW if any(row.look.icon is not None or row.look.detail for row in leaf.rows) else PLAIN_ROW
+    return [least + DETAIL_LINE * typography.scale * (len(row_lines(row.share)) - 1) for row in leaf.rows]
+
+
+def rows_height(leaf: Leaf, typography: Typography) -> float:
+    """Return the height of all rows of a block."""
+    return sum(row_heights(leaf, typography))
 
 
 def swatches(row: Row) -> float:
@@ -232,8 +242,8 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
     left, right = x - width / 2, x + width / 2
     own = box_height(leaf, typography, narrow=narrow)
     icons: list[PlacedIcon] = []
-    row_high = row_height(leaf)
-    middle = top + height / 2 if not leaf.rows else top + (own - row_high * len(leaf.rows)) / 2
+    heights = row_heights(leaf, typography)
+    middle = top + height / 2 if not leaf.rows else top + (own - sum(heights)) / 2
     icon = PAD
     if (large := picture_of(leaf, typography)) is not None:
         room = large.area.bottom + PICTURE_GAP
@@ -250,24 +260,28 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
         else headed(leaf, x, middle, width, icon, narrow, typography)
     )
     for number, row in enumerate(leaf.rows):
-        upper = top + own - row_high * (len(leaf.rows) - number) - 3
+        row_high, upper = heights[number], top + own - sum(heights[number:]) - 3
         start = left + PAD
         above = any(one.look.icon is not None for one in leaf.rows)
         if row.look.icon is not None:
             icons.append(PlacedIcon(row.look.icon, start, upper))
-        start += ICON + 9 if above else 0
+        start += ICON + ROW_GAP if above else 0
         if row.kinds:
             icons.append(PlacedIcon(Swatch(row.kinds), start, upper + (2.5 if row.look.detail else row_high / 2 - 5.5)))
             start += swatches(row)
         space = right - PAD - start
         below = row.look.detail
-        line = 11 if below else row_high / 2 + 3 * typography.scale
-        texts.append(Text(start, upper + line, typography.fitted(row.share, "row", space), "row", "start", typography.scale))
+        said = row_lines(row.share)
+        further = DETAIL_LINE * typography.scale * (len(said) - 1)
+        line = 11 if below else (row_high - further) / 2 + 3 * typography.scale
+        for at, each in enumerate(said):
+            at_y = upper + line + DETAIL_LINE * typography.scale * at
+            texts.append(Text(start, at_y, typography.fitted(each, "row", space), "row", "start", typography.scale))
         if below:
             texts.append(
                 Text(
                     start,
-                    upper + 22 + 2 * typography.scale,
+                    upper + further + 22 + 2 * typography.scale,
                     typography.fitted(below, "detail", space),
                     "detail",
                     "start",

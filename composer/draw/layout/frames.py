@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -47,6 +48,8 @@ MIN_LED, TURN, FAR = 5, 10.0, 100.0
 """Corners of a way that leads up in a lane beside a column; how far before the arrow there what stands above it begins, clear of
 the column; and how many times farther than a wire begins the border is at least that it leads to.
 """
+BEFORE_WORD = re.compile(r" (?![KMBT]\b)")
+"""Between words of a header; a number and its unit stay together."""
 MAX_TICK = 6
 """Letters of what the first pass is called below a map: layer, stage, step."""
 STRIP_WIDTH, STRIP_GAP = 12.0, 12.0
@@ -230,7 +233,7 @@ def header_lines(parts: Sequence[str], room: float, typography: Typography) -> l
     def fits(line: str) -> bool:
         return typography.width(line, "header") <= room
 
-    pieces = (part.split(" ") for part in parts)
+    pieces = (BEFORE_WORD.split(part) for part in parts)
     lines = wrapped([line for words in pieces for line in wrapped(words, " ", fits)], " · ", fits)
     return [typography.fitted(line, "header", room) for line in lines]
 

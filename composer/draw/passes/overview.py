@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from types import MappingProxyType
 
 from blocks.core import Look
 from blocks.core.look import Hue
 from composer.cost.units import short
 from composer.draw.about import About
-from composer.draw.brief.block import is_activation
+from composer.draw.brief.block import LETTERS, is_activation
 from composer.draw.brief.box import MAX_LETTERS, computes, ever_shorter, in_chain, in_letters, nested
 from composer.draw.brief.passes import by_first_pass, by_words, with_series
 from composer.draw.brief.sentence import beside_sentence
@@ -20,11 +21,11 @@ from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.values import seen_in_all
 from composer.draw.series import template
-from composer.draw.style.line_breaks import BETWEEN, END, ONE_LINE
+from composer.draw.style.line_breaks import BETWEEN, END, LONGEST_FACT, LONGEST_ROW, ONE_LINE, row_lines
 from composer.draw.wording import shares_of
 
-MAX_ROW_LETTERS = 72
-"""Letters of a row of such a box where it tells more so: it has room for a bottleneck with its stride and its shortcut."""
+MAX_ROW_LINES = 3
+"""Lines of a row of such a box where it tells more so."""
 MAX_KINDS = 4
 """Kinds of passes that the box of a repeat tells one by one."""
 LAYERS: frozenset[Hue] = frozenset(["attn", "cross", "rec", "moe"])
@@ -33,8 +34,12 @@ MAX_SENTENCE = 110
 """Letters of a sentence in two lines of a box."""
 CLOSED = re.compile(r"(× (\d+) [^()]+) \((.+)\)")
 """All that a box says around a closed repeat: how often it has which passes, and what is in these."""
+BARE = re.compile(rf"(?: · |, )({'|'.join(LETTERS.values())}|\w*[^G\W]LU)(?= · | [+] |, |$)")
+"""A norm or an activation behind what stands before it in a row."""
 DIGIT = re.compile(r"\d")
 """What a sentence about a block has that its parameters may change."""
+NOTHING_INSIDE: Mapping[str, Sequence[str]] = MappingProxyType({})
+"""Where no pass holds a closed box alone."""
 EMPTY_WORDS = frozenset(["a", "an", "and", "of", "the", "then", "with"])
 """Words that name nothing."""
 MIN_STEM = 3
@@ -49,16 +54,14 @@ def of_group(
     doc: str = "",
     passes: Sequence[Sequence[int]] = (),
     *,
-    norms: bool = False,
     sentence: str = "",
 ) -> Leaf:
     """Return a group as one box, whose passes are of one or more kinds: its blocks in a few letters, with the numbers that tell
-    them from others, its `norms` wherever there is room, the masks of its attention, and what its author says of
+    them from others, the masks of its attention, and what its author says of
     it where there is room left; of kinds that differ in these, each for itself, with the number of its `passes`. One that only
     puts values together says in a `sentence` what for.
     """
-    boxed = any(isinstance(one, Leaf) and one.closed for flow in flows for one in flow.items)  # whose norms are told nowhere
-    whole = without_rows(flows, about, title, params, doc, passes, norms=norms and not boxed)
+    whole = without_rows(flows, about, title, params, doc, passes)
     formulas = formulas_in(flows)
     if sentence and len(sentence) <= MAX_SENTENCE and not DIGIT.search(sentence):
         kept = beside_sentence(flows, whole.look.facts)
@@ -109,9 +112,7 @@ def is_formula(said: str, formulas: frozenset[str]) -> bool:
     return not formulas.isdisjoint((alone, alone.removeprefix("("), alone.removesuffix(")")))
 
 
-def without_rows(
-    flows: Sequence[Flow], about: About, title: str, params: str, doc: str, passes: Sequence[Sequence[int]], *, norms: bool
-) -> Leaf:
+def without_rows(flows: Sequence[Flow], about: About, title: str, params: str, doc: str, passes: Sequence[Sequence[int]]) -> Leaf:
     """Return the same with what is in all kinds of passes in one line."""
     leaves = [item for flow in flows for item in flow.leaves()]
     pictured = [(item.about.path, item.look if isinstance(item, Leaf) else item.expert) for item in leaves]
@@ -126,7 +127,7 @@ def without_rows(
         mask = known = ""
     beside = tuple(filter(None, ("" if known else mask, params)))  # which a narrow box has behind what it tells
     alone = in_one_line(ONE_LINE - len(" · ".join(("", MORE, *beside[: bool(mask and not known)]))))
-    every = in_letters(flows, in_few_lines(beside), passes, norms=norms, in_line=alone)
+    every = in_letters(flows, in_few_lines(beside), passes, alone)
     words = [said for said in every if not said_by(title, said)]
     if any(f"({one.known_mask or one.mask})" in said for one in looks if one.mask for said in words):
         mask = known = ""  # of several masks, each is told beside its block
@@ -193,7 +194,7 @@ def told_apart(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> list[R
         longest = max((len(row.share) for row in rows), default=0)
         if rows and longest <= MAX_LETTERS:
             return wide if len(wide) == len(rows) else rows
-        if longest <= MAX_ROW_LETTERS:
+        if all(has_room_in_row(row.share) for row in rows):
             wide = wide or rows
     shares = [len(f"{share}: ") for share in shares_of(passes)]
     whole = zip(with_series(words, passes), shares, strict=False)  # there may be no words
@@ -201,9 +202,15 @@ def told_apart(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> list[R
     return rows_of([said if said and fits(said) else cut(said, fits) for said, fits in rooms], passes)
 
 
-def told_alike(boxes: Sequence[Leaf]) -> list[Leaf]:
-    """Return the boxes of the passes of a repeat, each of which may hold a closed one: where some tell the passes of that in rows
-    and others in a line, all with rows.
+def has_room_in_row(said: str) -> bool:
+    """Return whether there is room for what a row says in as many lines as it may have."""
+    lines = row_lines(said)
+    return len(lines) <= MAX_ROW_LINES and all(len(line) <= (LONGEST_FACT if lines[1:] else LONGEST_ROW) for line in lines)
+
+
+def told_alike(boxes: Sequence[Leaf], inside: Mapping[str, Sequence[str]] = NOTHING_INSIDE) -> list[Leaf]:
+    """Return the boxes of the passes of a repeat, each of which may hold a closed one, given what that says by their paths: where
+    some tell the passes of that in rows and others in a line, all with rows.
     """
     if not any(box.rows for box in boxes):
         return [*boxes]
@@ -213,10 +220,29 @@ def told_alike(boxes: Sequence[Leaf]) -> list[Leaf]:
         if lone is not None:
             every = int(lone[2])
             kinds = lone[3].split("; ")
-            said = kinds if len(kinds) > 1 else [f"{'both' if every == 2 else f'all {every}'}: {lone[3]}"]
+            share = "both" if every == 2 else f"all {every}"
+            whole = f"{share}: {BETWEEN.join(inside.get(box.about.path, ()))}"
+            alone = (
+                whole if len(whole) > len(share) + 2 and END not in whole and has_room_in_row(whole) else f"{share}: {lone[3]}"
+            )
+            said = kinds if len(kinds) > 1 else [alone]
             box = replace(box, look=replace(box.look, facts=(lone[1],)), rows=tuple(Row(one, Look(""), 1) for one in said))
         found.append(box)
-    return found
+    return evenly_told(found)
+
+
+def evenly_told(boxes: Sequence[Leaf]) -> list[Leaf]:
+    """Return the boxes of the passes of a repeat without norms and activations in their rows for which some boxes had no room: it
+    would seem that these have none.
+    """
+    every = [{word for row in box.rows for word in BARE.findall(row.share)} for box in boxes]
+    uneven = set[str]().union(*every) - set[str].intersection(*every)
+
+    def without(said: str) -> str:
+        return BARE.sub(lambda word: "" if word[1] in uneven else word[0], said)
+
+    told = ((box, tuple(replace(row, share=without(row.share)) for row in box.rows)) for box in boxes)
+    return [replace(box, rows=rows) for box, rows in told] if uneven else [*boxes]
 
 
 def rows_of(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> list[Row]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from composer.draw.style.text_metrics import wrapped
 
 ONE_LINE, LINE, LONGEST_FACT = 52, 58, 64
 """Letters of a line that stands alone, of each line where there are more, and of one fact."""
+LONGEST_ROW = 72
+"""Letters of a row of a box in one line: it has room for a bottleneck with its stride and its shortcut."""
 MAX_LINES = 3
 """Lines in which a closed box tells what is in it."""
 BETWEEN = " · "
 """What stands between two facts."""
+SHORTCUT = re.compile(r"(?=(?<=[\w)]) \+ shortcut )(?![^(]*\))")
+"""Before a shortcut that stands in no brackets."""
 END = ";"
 """What stands behind a fact where the dot would seem to multiply: at both sides of a formula."""
 
@@ -60,6 +65,19 @@ def evenly(parts: Sequence[str], between: str, longest: int) -> tuple[str, ...]:
     shortest = len(with_ends(between.join(parts))) // fewest
     room = next((room for room in range(shortest, longest) if len(broken(room)) <= fewest), longest)
     return tuple(broken(room))
+
+
+def row_lines(said: str) -> tuple[str, ...]:
+    """Return what a row of a box says in one line, or in a few that are about equally long; a shortcut may begin one.
+
+    >>> row_lines("first: conv 3 × 3 (64 → 128), stride 2 · BN · ReLU · conv 3 × 3 · BN + shortcut 1 × 1 (64 → 128), BN")
+    ('first: conv 3 × 3 (64 → 128), stride 2 · BN · ReLU', 'conv 3 × 3 · BN + shortcut 1 × 1 (64 → 128), BN')
+    """
+    if len(said) <= LONGEST_ROW:
+        return (said,)
+    first, *others = with_single_words(apart(said))
+    pieces = [piece for part in (first, *(f"{BETWEEN}{part}" for part in others)) for piece in SHORTCUT.split(part)]
+    return tuple(line.removeprefix(BETWEEN).strip() for line in evenly(pieces, "", LONGEST_FACT))
 
 
 def has_room(facts: Sequence[str], beside: Sequence[str] = ()) -> bool:
