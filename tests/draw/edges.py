@@ -25,7 +25,7 @@ from composer.graph.passes.roll_layers.rolled_names import UNCHANGED, RolledName
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType, each_of
 from composer.graph.visit import every_node, every_pass, walk
-from tests.draw.read_idioms import ENDS, HIDDEN_KINDS
+from tests.draw.read_idioms import ENDS, HIDDEN_KINDS, with_holders
 from tests.draw.read_squeezes import is_squeeze
 
 Inner: TypeAlias = TypedGroup | TypedRepeat | TypedScan
@@ -89,7 +89,7 @@ class Readers:
     def pass_on_hidden(self) -> None:
         """Let what is no box pass on what it reads: reductions, and primitives of which one box tells what they are together."""
         self.pass_on_reduced()
-        waiting = {*self.primitives} - self.shown if self.shown is not None else set()
+        waiting = {*self.primitives} - with_holders(self.shown) if self.shown is not None else set()
         ends = {path: self.end_of(path, waiting) for path in waiting}
         for path in waiting:
             if (end := ends[path]) is not None and self.primitives.get(end, "") in ENDS:

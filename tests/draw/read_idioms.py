@@ -5,7 +5,7 @@ numbers, and so is what the box says.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from string import ascii_letters
 
@@ -47,8 +47,12 @@ def misnamed_idioms(picture: Picture, typed: TypedProgram) -> Iterator[str]:
 
 def shown_by(picture: Picture) -> set[str]:
     """Return the paths of what has a box, by itself or with others, and of what is around it."""
-    found = {path for box in picture.boxes for path in (plain(box.path), *map(plain, box.merged))}
-    return {path[:end] for path in found for end, sign in enumerate(f"{path}.") if sign == "."}
+    return with_holders({path for box in picture.boxes for path in (plain(box.path), *map(plain, box.merged))})
+
+
+def with_holders(paths: Iterable[str]) -> set[str]:
+    """Return paths with those of what is around."""
+    return {path[:end] for path in paths for end, sign in enumerate(f"{path}.") if sign == "."}
 
 
 def blocks_with_others(typed: TypedProgram, shown: set[str]) -> list[tuple[str, TypedBlock, TypedGraph]]:

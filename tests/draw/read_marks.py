@@ -52,7 +52,7 @@ NEAR = 2.0
 """Pixels between where a wire begins and what it comes from."""
 BESIDE = 24.5
 """The same of a name, whose letters begin, end or have their middle there; and of a map of layers beside a frame."""
-SIGNS = {"σ": "sigmoid", "√": "sqrt"}
+SIGNS = {"σ": "sigmoid", "√": "sqrt", "|": "abs"}
 """How a drawing writes functions."""
 POWERS = str.maketrans({"²": " 2", "³": " 3"})
 PLACES = re.compile(r"\d+(?:, \d+)*")
@@ -513,7 +513,7 @@ def incomplete(box: DrawnBox, formulas: list[Formula]) -> Iterator[str]:
     said = STRAIGHT.sub("", " ".join(box.lines))
     if "…" in said:
         return
-    words = {SIGNS.get(word, word) for word in re.findall(r"[^\W\d]\w*|σ|√", said.translate(POWERS))}
+    words = {SIGNS.get(word, word) for word in re.findall(r"[^\W\d]\w*|σ|√|\|", said.translate(POWERS))}
     found = {abs(number) for number in numbers(said.translate(POWERS))}
     for formula in formulas:
         text = re.sub(r"\b[^\W\d]\w*\.", "", formula_text(formula, formula.names))  # a part goes by its own name

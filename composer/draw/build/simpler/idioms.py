@@ -14,7 +14,7 @@ from composer.draw.build.simpler.polynomials import (
     CONTRACTIONS,
     FORMULAS,
     SUMS,
-    Expansion,
+    SumsOfProducts,
     Factor,
     Polynomial,
     contraction,
@@ -119,14 +119,14 @@ def nearest_row(node: TypedBlock, graph: TypedGraph) -> Idiom | None:
     """Return the idiom of an index of the largest `-|z - c|²` along one axis of c, whichever way that is written: what does not
     depend on this axis may be left out, and all may be multiplied by a number.
     """
-    expansion = Expansion(graph, node)
+    sums = SumsOfProducts(graph, node)
     (ref,) = refs_of(node)
     given = node.first_input
-    if ref.node not in expansion.private or not isinstance(given, TensorType):
+    if ref.node not in sums.private or not isinstance(given, TensorType):
         return None
-    labels = expansion.labels(len(given.axes))
+    labels = sums.labels(len(given.axes))
     along = labels[node.sizes["dim"]]
-    sign, scores = expansion.ordered(ref, labels)
+    sign, scores = sums.ordered(ref, labels)
     found = _nearest(scores, along, sign) if scores else None
     if found is None or scores is None:
         return None
@@ -135,7 +135,7 @@ def nearest_row(node: TypedBlock, graph: TypedGraph) -> Idiom | None:
         return None  # a value that changes no index would still seem to be read
     names = (_name(vector), _name(table))
     part = NearestRow(names=names, column=own[-1] == along)
-    return Idiom(part, (vector, table), expansion.private) if len({*names}) == 2 else None
+    return Idiom(part, (vector, table), sums.private) if len({*names}) == 2 else None
 
 
 def _nearest(scores: Polynomial, along: int, sign: float) -> tuple[Factor, Factor] | None:
@@ -222,7 +222,8 @@ def _total(tree: FormulaTree, node: TypedBlock) -> tuple[int | None, str]:
             arguments=(ReadValue(index=index), KnownNumber(index=number)) | (KnownNumber(index=number), ReadValue(index=index)),
         ):
             return index, f"{formula_of(node).numbers[number]:g}"
-    return None, ""
+        case _:
+            return None, ""
 
 
 def _exponential(value: Ref, sum_: TypedBlock, graph: TypedGraph) -> tuple[Ref | None, set[str]]:
@@ -244,6 +245,8 @@ def _exponential(value: Ref, sum_: TypedBlock, graph: TypedGraph) -> tuple[Ref |
             if isinstance(most, TypedBlock) and most.part.kind in MAXIMA and refs_of(most) == [refs[index]]:
                 same = {*taken(most)} == {*taken(sum_)} and _along(node, index, other, most)
                 return (refs[index], {node.name, most.name}) if same else (None, set())
+        case _:
+            pass
     return None, set()
 
 

@@ -32,7 +32,7 @@ Polynomial: TypeAlias = Mapping[Product, float]
 
 
 @dataclass(slots=True)
-class Expansion:
+class SumsOfProducts:
     """Expands what nodes of a graph give, as far as nothing else reads what is computed on the way."""
 
     graph: TypedGraph
