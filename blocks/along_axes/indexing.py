@@ -74,6 +74,10 @@ def check_indices(index: torch.Tensor, size: int) -> None:
         raise IndexError(f"index {int(wrong[0])} is out of range for an axis of {size}: indices run from 0 to {size - 1}")
 
 
+ROWS = -2
+"""The axis along which the rows of a matrix lie."""
+
+
 class Gather(Indexed, kind="gather"):
     """Values at the places of an axis that an index names, such as rows of a table: `y[…, i…, …] = x[…, index[i…], …]`. The axes
     of the index take the place of the axis.
@@ -100,6 +104,9 @@ graph: {y: {type: gather, axis: last, in: {x: x, index: ids}}}
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["..."][sizes["dim"]].size,)
+
+    def read_by_rows(self, sizes: Sizes) -> Sequence[tuple[str, int]]:
+        return [("x", 0)] if sizes["dim"] == ROWS else []
 
     def look(self, view: BlockView) -> Look:
         return Look(self.called(), (f"along {axis_in_words(self.axis, view.axes)}",), "merge", operation=(self.called().lower(),))

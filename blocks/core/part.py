@@ -348,6 +348,12 @@ class Part(BaseModel):
         """Return its experts and router, for a block that is drawn as a mixture of experts."""
         return None
 
+    def read_by_rows(self, sizes: Sizes) -> Sequence[tuple[str, int]]:
+        """Return what it reads row by row, by ports and places at these: matrices of which it picks rows, or multiplies a vector
+        by each, which drawings show as tables.
+        """
+        return ()
+
     def drop_rate(self) -> float | None:
         """Return the dropout rate of a block that is only a dropout, which drawings note above its input."""
         return None

@@ -69,6 +69,10 @@ graph: {y: {type: einsum, pattern: "b t d, b s d -> b t s", in: [q, k]}}
         every = list(lengths.values())
         return [size for name, size in lengths.items() if name not in out or every.count(size) > 1]
 
+    def read_by_rows(self, sizes: Sizes) -> Sequence[tuple[str, int]]:
+        terms, out = operands(self.pattern)
+        return [("xs", place) for place, term in enumerate(terms) if {*term[-2:]} - {*out} == {*term[-1:]} and len(term) > 1]
+
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
         """Return the cost of a matrix product, or None if no axis of both inputs is summed."""
         terms, out = operands(self.pattern)

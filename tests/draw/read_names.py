@@ -14,6 +14,8 @@ from tests.draw.read_back import COUNTED, SVG, DrawnBox, Model, Picture, named, 
 
 SOURCES = ("parameter", "constant")
 """Blocks that are called after their names: those that read nothing."""
+ICON = 28.0
+"""The width of a picture in a box."""
 LEARNED = re.compile(r"^(?:one )?learned\b")
 """How a box says of numbers that they are trained."""
 
@@ -90,7 +92,8 @@ def rows_of(node: TypedBlock, graph: TypedGraph) -> Iterator[str]:
 
 
 def drawn_tables(svg: str) -> Iterator[str]:
-    """Yield the paths of the boxes that have the picture of a table: several rows, one above the other."""
+    """Yield the paths of the boxes that have the picture of a table: several rows, one above the other, as wide as an icon."""
     for group in ET.fromstring(svg).iter(f"{SVG}g"):
-        if "node" in (group.get("class") or "").split() and len(group.findall(f"{SVG}rect[@class='bg']")) > 1:
+        rows = [one for one in group.findall(f"{SVG}rect[@class='bg']") if float(one.get("width", "0")) == ICON]
+        if "node" in (group.get("class") or "").split() and len(rows) > 1:
             yield group.get("data-id", "")

@@ -7,39 +7,34 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
 
-from blocks.along_axes.indexing import Gather
 from blocks.core import TableIcon
-from blocks.primitives.einsum import Einsum, operands
-from blocks.primitives.parameter import Parameter
 from composer.draw.brief.block import PARAMETER
 from composer.draw.build.node_names import PLAIN, by_itself
 from composer.draw.diagram import Flow, Leaf
 from composer.draw.formula_lines import CONSTANT
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph
-
-ROWS = -2
-"""The axis of a table along which its rows lie, counted from the last one."""
+from composer.graph.types import TensorType, Type
 
 
 def tables_in(graph: TypedGraph) -> frozenset[str]:
     """Return the parameters in a graph of two axes that something reads row by row: it picks rows, or compares all of them."""
     blocks = [node for node in graph.nodes if isinstance(node, TypedBlock)]
-    tables = {node.name for node in blocks if isinstance(node.part, Parameter) and len(node.part.shape) == 2}
+    tables = {
+        node.name for node in blocks if node.parameters and not node.part.inputs and [*map(axes, node.outputs.values())] == [2]
+    }
     return frozenset(ref.node for node in blocks for ref in rows_read(node) if ref.node in tables) if tables else frozenset()
 
 
 def rows_read(node: TypedBlock) -> Iterator[Ref]:
-    """Yield what a block reads row by row: what it picks rows of, and that whose rows it multiplies by a vector each."""
+    """Yield what a block reads row by row."""
     wires = {wire.port: wire.refs for wire in node.node.wires}
-    match node.part:
-        case Gather() if node.sizes["dim"] == ROWS:
-            yield from wires["x"]
-        case Einsum(pattern=pattern):
-            terms, out = operands(pattern)
-            refs = [ref for read in wires.values() for ref in read]
-            pairs = zip(terms, refs, strict=True)
-            yield from (ref for term, ref in pairs if len(term) > 1 and term[ROWS] in out and term[-1] not in out)
+    yield from (wires[port][place] for port, place in node.part.read_by_rows(node.sizes))
+
+
+def axes(type_: Type) -> int:
+    """Return how many axes a value has; 0 for what is not known."""
+    return len(type_.axes) if isinstance(type_, TensorType) else 0
 
 
 def titled_by_names(flow: Flow, tables: Container[str], trained: Callable[[str], bool], called: Callable[[str], str]) -> Flow:
