@@ -23,8 +23,8 @@ from composer.draw.closing import (
 )
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Titles
 from composer.draw.layout.ends.places import with_places
+from composer.draw.layout.ends.slants import with_slants
 from composer.draw.layout.page import narrow_page, page
-from composer.draw.layout.slants import with_slants
 from composer.draw.paths import belongs, is_pass, plain
 from composer.draw.scene import Direction, Scene
 from composer.draw.style.typography import Typography

@@ -103,7 +103,7 @@ def test_mermaid_says_all_nodes_clusters_and_links(case: str) -> None:
     """Each once, and every subgraph ends."""
     for name, _, scene in scenes(case, "block"):
         text, graph = mermaid(scene), LinkGraph(scene)
-        assert len(re.findall(r'^ +n\d+\(+"', text, re.MULTILINE)) == len(graph.nodes), name
+        assert len(re.findall(r'^ +n\d+(?:\(+|\[[/\\])"', text, re.MULTILINE)) == len(graph.nodes), name
         assert text.count("subgraph ") == len(re.findall(r"^ +end$", text, re.MULTILINE)) == len(scene.frames)
         assert len(re.findall(r"^  n\d+ -", text, re.MULTILINE)) == len(graph.links)
 

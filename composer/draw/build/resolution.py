@@ -57,8 +57,7 @@ def resolution_of_passes(first: TypedGraph, last: TypedGraph) -> Resolution:
 def _resolution(read: InputTypes, given: PortTypes) -> Resolution:
     """Return what becomes of the places of the first of some values, which must be one tensor, in the first one given."""
     came, gives = next(iter(read.values()), None), next(iter(given.values()), None)
-    tensors = isinstance(came, TensorType) and isinstance(gives, TensorType)
-    return resolution(came.sizes, gives.sizes) if tensors else SAME
+    return resolution(came.sizes, gives.sizes) if isinstance(came, TensorType) and isinstance(gives, TensorType) else SAME
 
 
 def resolution(before: Sequence[Dim], after: Sequence[Dim]) -> Resolution:

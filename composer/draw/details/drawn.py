@@ -19,9 +19,9 @@ from composer.draw.diagram import Flow
 from composer.draw.geometry import Area, Text
 from composer.draw.layout.ends.named_values import with_names_above
 from composer.draw.layout.ends.places import tell_places
+from composer.draw.layout.ends.slants import slanted
 from composer.draw.layout.fragment import Fragment, Pieces
 from composer.draw.layout.page import MARGIN, body
-from composer.draw.layout.slants import slanted
 from composer.draw.paths import INPUTS, is_output, is_pass, lies_in, output_path, plain, title_of
 from composer.draw.scene import Box, Detail, Scene
 from composer.draw.style.typography import Typography

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from blocks.core.look import Hue
 from composer.draw.links import Cluster, LinkGraph, LinkNode
-from composer.draw.scene import DASHED, DOTTED, Box, Direction, MergeCircle, Reference, Scene
+from composer.draw.scene import DASHED, DOTTED, Box, Direction, MergeCircle, Places, Reference, Scene
 from composer.draw.style.palette import Palette
 from composer.draw.style.themes import THEMES, ThemeName
 from composer.printable import printable
 
 DIRECTIONS: dict[Direction, str] = {"up": "BT", "right": "LR"}
+ROUND = "(", ")"
+SHAPES: Mapping[Places, tuple[str, str]] = {"fewer": ("[/", "\\]"), "more": ("[\\", "/]")}
+"""What stands around the text of a box that is narrower above or below, where the data flow up; Mermaid has none for sides."""
 """Where the stream runs to, as Mermaid calls it."""
 MAX_LINE_LENGTH = 90
 """Letters of a line: the whole text has a limit that one endless name must not use up."""
@@ -31,7 +34,8 @@ def _lines(graph: LinkGraph, palette: Palette) -> Iterator[str]:
     yield f"flowchart {DIRECTIONS[graph.scene.direction]}"
     nodes, clusters = graph.top
     numbers = {id(frame): number for number, frame in enumerate(graph.scene.frames)}
-    yield from _held(nodes, clusters, names, numbers, "  ")
+    shapes = SHAPES if graph.scene.direction == "up" else {}
+    yield from _held(nodes, clusters, names, numbers, shapes, "  ")
     for link in graph.links:
         arrow = "-.->" if link.partial or link.style in DOTTED | DASHED else "-->"
         port = f'|"{escaped(link.port)}"|' if link.port and link.style != "main" else ""
@@ -49,24 +53,22 @@ def _lines(graph: LinkGraph, palette: Palette) -> Iterator[str]:
 
 
 def _held(
-    nodes: tuple[LinkNode, ...], clusters: tuple[Cluster, ...], names: dict[str, str], numbers: dict[int, int], indent: str
+    nodes: tuple[LinkNode, ...],
+    clusters: tuple[Cluster, ...],
+    names: dict[str, str],
+    numbers: dict[int, int],
+    shapes: Mapping[Places, tuple[str, str]],
+    indent: str,
 ) -> Iterator[str]:
     for node in nodes:
         text = "<br/>".join(escaped(line) for line in node.lines)
-        left, right = brackets(node.thing)
+        box = shapes.get(node.thing.places, ROUND) if isinstance(node.thing, Box) else ROUND
+        left, right = ("((", "))") if isinstance(node.thing, MergeCircle) else box
         yield f'{indent}{names[node.key]}{left}"{text}"{right}'
     for cluster in clusters:
         yield f'{indent}subgraph c{numbers[id(cluster.frame)]}["{escaped(cluster.header) or " "}"]'
-        yield from _held(cluster.nodes, cluster.clusters, names, numbers, indent + "  ")
+        yield from _held(cluster.nodes, cluster.clusters, names, numbers, shapes, indent + "  ")
         yield f"{indent}end"
-
-
-def brackets(thing: object) -> tuple[str, str]:
-    """Return what stands around the text of a node for its shape; Mermaid has none that is narrower at the left or the right."""
-    if isinstance(thing, MergeCircle):
-        return "((", "))"
-    toward = thing.slant.toward if isinstance(thing, Box) and thing.slant else ""
-    return {"top": ("[/", "\\]"), "bottom": ("[\\", "/]")}.get(toward, ("(", ")"))
 
 
 def _hue(node: LinkNode) -> Hue:

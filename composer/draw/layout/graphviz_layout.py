@@ -12,9 +12,9 @@ import graphviz
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.graphviz_programs import INCH, quoted
 from composer.draw.graphviz_programs import graphviz as run
+from composer.draw.layout.ends.slants import with_slants
 from composer.draw.layout.fragment import Pieces
 from composer.draw.layout.page import MARGIN
-from composer.draw.layout.slants import with_slants
 from composer.draw.links import Cluster, Link, LinkGraph, LinkNode
 from composer.draw.scene import Box, Frame, MergeCircle, Reference, Scene, Strip, WirePath
 from composer.draw.style.typography import Typography
