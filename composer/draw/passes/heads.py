@@ -102,7 +102,7 @@ def group_outputs(flow: Flow, kept: Collection[str], sent: Collection[Origin]) -
     in the column.
 
     Before: a(x) b(a) c(a.second)
-    After:  [a(x): b(a) | c(a.second)]
+    After:  a(x) [b(a) | c(a.second)]
     """
     paths = [item.about.path for item in flow.items]
     ends = {*kept, *(source.path for source in flow.returned())}
