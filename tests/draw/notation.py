@@ -26,13 +26,18 @@ def flow(text: str) -> Flow:
 
 
 def _source(read: str, names: set[str]) -> DiagramSource:
-    """Return what a block reads: `@b.1` is a pass of a repeat by its name, `@b.inner` what is made in a frame."""
+    """Return what a block reads: `@b.1` is a pass of a repeat by its name, `@b.inner` what is made in a frame, `b.other` another
+    output of a block.
+    """
     if read.startswith("@"):
         path, _, index = read[1:].partition(".")
         if index and not index.isdigit():
             return DiagramSource(NodeOutput(read[1:]), reference=read[1:])
         return DiagramSource(NodeOutput(path), reference=f"{path}({index})")
     own = read.strip("~")
+    path, _, port = own.partition(".")
+    if port and path in names:
+        return DiagramSource(NodeOutput(path, port))
     return DiagramSource((NodeOutput if own in names else ModelInput)(own))
 
 
@@ -45,11 +50,19 @@ def _item(item: Item, drawn: Flow) -> str:
     match item:
         case Leaf():
             return _leaf(item, drawn)
+        case Branches(flows=flows, base=Leaf() as base, outputs=outputs):
+            apart = [shown(_from(one, source)) for one, source in zip(flows, outputs, strict=True)]
+            return f"{_leaf(base, drawn)} [{' | '.join(apart)}]"
         case Branches(flows=flows, join=join):
             return " ".join([f"[{' | '.join(map(shown, flows))}]", *([_leaf(join, drawn)] if join else [])])
         case IrregularSubgraph(flow=inner, join=join):
             return f"{{{shown(inner.without({join.about.path}))}}} {_leaf(join, drawn)}"
     raise AssertionError(item)
+
+
+def _from(drawn: Flow, output: DiagramSource) -> Flow:
+    """Return what starts at an output of a block, which it reads by the name of that."""
+    return drawn.map_edges(lambda edge: edge.reading(output) if edge.source.origin == drawn.entry else edge)
 
 
 def _leaf(leaf: Leaf, drawn: Flow) -> str:
@@ -61,4 +74,4 @@ def _leaf(leaf: Leaf, drawn: Flow) -> str:
 def _called(source: DiagramSource) -> str:
     if isinstance(source.origin, InnerOutput):
         return source.origin.made.path
-    return f"{source.path}.{source.origin.index}" if isinstance(source.origin, PassOutput) else source.path
+    return f"{source.path}.{source.origin.index}" if isinstance(source.origin, PassOutput) else source.own_name

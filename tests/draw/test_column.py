@@ -121,11 +121,11 @@ def test_a_column_between_others_is_fed_at_the_left() -> None:
     ("name", "told"),
     [
         ("paper detr", ("place output · 825 × 256", "encoder output · B × 825 × 256")),
-        ("zoo universal_transformer", ("steps output · 6 × 1024", "encoder output · B × S × 1024")),
+        ("zoo universal_transformer", ("steps output", "6 × 1024", "encoder output · B × S × 1024")),
     ],
 )
-def test_values_that_leave_for_another_column_side_by_side_are_all_labeled(name: str, told: tuple[str, str]) -> None:
-    """Each at its start, whether they come from one column or from several."""
+def test_values_that_leave_for_another_column_side_by_side_are_all_labeled(name: str, told: tuple[str, ...]) -> None:
+    """Each at its start, whether they come from one column or from several; a shape that stands above a block is told once."""
     ((_, source),) = sources(name)
     scene = composer.load(source).draw().scene
     assert {*told} <= {text.text for text in scene.texts}

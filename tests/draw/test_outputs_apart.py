@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import composer
-from composer.draw.scene import Box, Scene, Text
+from composer.draw.geometry import Text
+from composer.draw.scene import Box, Scene
 from tests.draw.checks import borders, ends, overlaps, starts
 from tests.draw.test_read_back import wrong
 

@@ -12,7 +12,7 @@ import pytest
 from composer.draw.diagram import Flow, output_of
 from composer.draw.edges import DiagramSource, FrameInput, NodeOutput
 from composer.draw.passes import PASSES
-from composer.draw.passes.heads import group_led_out, split_aside
+from composer.draw.passes.heads import group_led_out, group_outputs, split_aside
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.ladder import Ladder, Rung
 from composer.draw.passes.layer_exits import lead_out_of_layers
@@ -53,6 +53,8 @@ def run(apply: Callable[..., object], flows: list[Flow]) -> object:
         return apply(*flows, lambda subgraph: True)
     if apply is group_led_out:
         return apply(*flows, sent=[NodeOutput("b")])
+    if apply is group_outputs:
+        return apply(*flows, kept=(), sent=[NodeOutput("b"), NodeOutput("c")])
     if apply is split_aside:
         return apply(*(replace(one, entry=FrameInput("frame"), outlet=DiagramSource(output_of(one.items[-1]))) for one in flows))
     return apply(*flows)

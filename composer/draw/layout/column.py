@@ -22,8 +22,7 @@ from composer.draw.layout.irregular import irregular_fragment
 from composer.draw.layout.lanes import wire
 from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.layout.outgoing_edges import OutgoingEdge, Output, leads_up, outgoing_at_side, outgoing_through
-from composer.draw.layout.outputs_apart import above_outputs
-from composer.draw.layout.parallel_flows import side_by_side, with_aside
+from composer.draw.layout.parallel_flows import above_outputs, side_by_side, with_aside
 from composer.draw.layout.references import reference_below
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions, Spine, Station
@@ -42,10 +41,9 @@ from composer.draw.layout.stations import (
 )
 from composer.draw.layout.wrapped import in_columns
 from composer.draw.passes.branches import group_branches
-from composer.draw.passes.heads import group_heads, group_led_out, lead_to_losses, split_aside
+from composer.draw.passes.heads import group_heads, group_led_out, group_outputs, lead_to_losses, split_aside
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.order import inner_edges, sort_topologically
-from composer.draw.passes.outputs_apart import group_outputs
 from composer.draw.passes.side_inputs import NOTHING_BESIDE, BesideBlock, SideInputs, split_side_inputs
 from composer.draw.paths import belongs
 
