@@ -387,6 +387,12 @@ class Scene:
         """It and those of its details: all that stands for the model on its page."""
         return self, *(detail.inside for detail in self.details)
 
+    @property
+    def has_pictures(self) -> bool:
+        """Whether there are cards behind something, or a picture of a product."""
+        things = [thing for one in self.drawings for thing in (*one.boxes, *one.frames)]
+        return any(thing.parallel or any(icon.picture for icon in thing.icons) for thing in things)
+
 
 @dataclass(frozen=True, slots=True)
 class Detail:
