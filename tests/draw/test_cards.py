@@ -46,7 +46,7 @@ def test_passes_side_by_side_are_cards(level: str, direction: str) -> None:
 def test_nothing_is_written_on_cards(level: str, direction: str) -> None:
     """Texts beside wires, and other boxes, stand clear of them."""
     scene = composer.load(EXPERTS).draw(level, direction=direction).scene
-    cards = [area for thing in (*scene.frames, *scene.boxes) for area in card_areas(thing)]
+    cards = [*card_areas(scene.boxes, scene.frames)]
     assert cards
     written = [*(text.area for text in scene.texts), *(box.area for box in scene.boxes)]
     assert not [(area, card) for area in written for card in cards if area.meets(card)]

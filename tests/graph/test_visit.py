@@ -26,7 +26,6 @@ KNOWS_EACH_KIND = {
     "composer/diff/flatten.py",
     "composer/draw/build/descriptions.py",
     "composer/draw/build/diagram_builder.py",
-    "composer/draw/details/dilations.py",
     "composer/draw/export/node_facts.py",
     "composer/graph/anatomy.py",
     "composer/graph/describe.py",
@@ -49,6 +48,7 @@ KNOWS_EACH_KIND = {
 INTERPRETERS = {
     "composer/diff/flatten.py",
     "composer/draw/build/diagram_builder.py",
+    "composer/draw/details/dilations.py",
     "composer/graph/networkx_view.py",
     "composer/graph/passes/infer/infer.py",
     "composer/graph/row_mixing.py",
