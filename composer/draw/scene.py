@@ -100,14 +100,6 @@ class Box:
         return replace(self, x=self.x + dx, y=self.y + dy, texts=texts, icons=icons)
 
 
-def card_areas(thing: Box | Frame) -> tuple[Area, ...]:
-    """Return what the cards behind a thing cover, above it and right of it; nothing where there are none."""
-    area = thing.area
-    left, right, high = area.left + CARD_APART, area.right + CARD_ROOM, area.top - CARD_ROOM
-    both = Area(left, high, right, area.top), Area(area.right, area.top, right, area.bottom - CARD_APART)
-    return both if thing.parallel else ()
-
-
 MergeSign: TypeAlias = Sign | Literal["Σ"]
 """That of a block, or of the sum over experts."""
 RADIUS = 9.0
@@ -214,6 +206,15 @@ class Frame:
             strip=self.strip and self.strip.moved(dx, dy),
             icons=tuple(icon.moved(dx, dy) for icon in self.icons),
         )
+
+
+def card_areas(boxes: Iterable[Box], frames: Iterable[Frame]) -> Iterator[Area]:
+    """Yield what the cards behind boxes and frames cover, above these and right of them."""
+    things: list[Box | Frame] = [*boxes, *frames]
+    for area in (thing.area for thing in things if thing.parallel):
+        left, right, high = area.left + CARD_APART, area.right + CARD_ROOM, area.top - CARD_ROOM
+        yield Area(left, high, right, area.top)
+        yield Area(area.right, area.top, right, area.bottom - CARD_APART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +423,13 @@ class Scene:
     def drawings(self) -> tuple[Scene, ...]:
         """It and those of its details: all that stands for the model on its page."""
         return self, *(detail.inside for detail in self.details)
+
+    @property
+    def has_pictures(self) -> bool:
+        """Whether there are cards behind something, or a picture of a product."""
+        things: list[Box | Frame] = [thing for one in self.drawings for thing in one.boxes]
+        things += [thing for one in self.drawings for thing in one.frames]
+        return any(thing.parallel or any(icon.picture for icon in thing.icons) for thing in things)
 
 
 @dataclass(frozen=True, slots=True)

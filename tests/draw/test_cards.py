@@ -8,7 +8,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import composer
-from composer.draw.scene import CARD_ROOM, CARDS, card_areas
+from composer.draw.build.levels import Level
+from composer.draw.scene import CARD_ROOM, CARDS, Direction, card_areas
 from tests.draw.read_back import SVG, place
 from tests.draw.test_closed_boxes import EXPERTS
 
@@ -35,7 +36,7 @@ def stacked(svg: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("level", ["overview", "block", "full"])
 @pytest.mark.parametrize("direction", ["up", "right"])
-def test_passes_side_by_side_are_cards(level: str, direction: str) -> None:
+def test_passes_side_by_side_are_cards(level: Level, direction: Direction) -> None:
     """A frame as well as a closed box; layers one after the other are none."""
     assert stacked(composer.load(EXPERTS).draw(level, direction=direction).svg()) == {"experts": CARDS}
     assert stacked(composer.load(EXPERTS.replace(", in: stem}", "}")).draw(level, direction=direction).svg()) == {}
@@ -43,10 +44,10 @@ def test_passes_side_by_side_are_cards(level: str, direction: str) -> None:
 
 @pytest.mark.parametrize("level", ["overview", "block"])
 @pytest.mark.parametrize("direction", ["up", "right"])
-def test_nothing_is_written_on_cards(level: str, direction: str) -> None:
+def test_nothing_is_written_on_cards(level: Level, direction: Direction) -> None:
     """Texts beside wires, and other boxes, stand clear of them."""
     scene = composer.load(EXPERTS).draw(level, direction=direction).scene
-    cards = [area for thing in (*scene.frames, *scene.boxes) for area in card_areas(thing)]
+    cards = [*card_areas(scene.boxes, scene.frames)]
     assert cards
     written = [*(text.area for text in scene.texts), *(box.area for box in scene.boxes)]
     assert not [(area, card) for area in written for card in cards if area.meets(card)]

@@ -12,8 +12,9 @@ from typing import TypeAlias
 from composer.draw.build.parallel_passes import hands_on
 from composer.draw.build.walks import each_graph_once
 from composer.graph.anatomy import wires_of
+from composer.graph.dims import Dim
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
-from composer.graph.types import Dim, TensorType
+from composer.graph.types import TensorType
 from composer.graph.visit import walk
 
 Offsets: TypeAlias = tuple[int, ...]

@@ -38,7 +38,8 @@ def with_fan(
     """Return a drawing with the fan of the first repeat in it that has one, if a page `has_room` for it; given the places of all
     repeats, by how much a width and a height are larger than a page, and what lies on the page.
     """
-    things = {plain(one.about.path): one.area for drawn in scene.drawings for one in (*drawn.boxes, *drawn.frames)}
+    things = {plain(one.about.path): one.area for drawn in scene.drawings for one in drawn.boxes}
+    things |= {plain(one.about.path): one.area for drawn in scene.drawings for one in drawn.frames}
     for place in places:
         if place.path in things and isinstance(place.node, TypedRepeat) and (rows := rows_of(place.node)):
             fan = fan_of(place.node, rows, place.path, typography)

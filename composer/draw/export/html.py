@@ -21,7 +21,7 @@ from composer.draw.export.paint import BORDERS, COVERS, SHADED
 from composer.draw.export.views import Openable, View, all_views, view_data
 from composer.draw.paths import plain
 from composer.draw.style.palette import DARK, LIGHT
-from composer.draw.style.themes import ThemeName, detail_rules, rules
+from composer.draw.style.themes import ThemeName, detail_rules, picture_rules, rules
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.printable import json_text, markup
 
@@ -100,7 +100,7 @@ def document(
         "views": {view.key: view_data(view, pictures.unwritten) for view in views},
     }
     script = "".join(map(page_file, scripts)) + "start();"
-    dark = rules(DARK) + detail_rules(DARK)
+    dark = rules(DARK) + detail_rules(DARK) + picture_rules(DARK)
     parts = {
         "policy": policy(script),
         "title": markup(title),

@@ -32,7 +32,7 @@ from composer.draw.export.paint import paint_scene
 from composer.draw.geometry import Point
 from composer.draw.scene import Scene
 from composer.draw.style.palette import DARK
-from composer.draw.style.themes import THEMES, ThemeName, change_rules, detail_rules, rules, within
+from composer.draw.style.themes import THEMES, ThemeName, change_rules, detail_rules, picture_rules, rules, within
 from composer.printable import markup
 
 FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
@@ -94,6 +94,7 @@ def _lines(scene: Scene, theme: ThemeName, width: str, highlight: Sequence[str],
         yield f"<desc>{markup(scene.description)}</desc>"
     if follows:
         more = (change_rules(DARK) if scene.badges else "") + (detail_rules(DARK) if scene.details or scene.fan else "")
+        more += picture_rules(DARK) if scene.has_pictures else ""
         yield f"<style>@media (prefers-color-scheme:dark){{{within('.follows', rules(DARK) + more)}}}</style>"
     for mark in paint_scene(scene, theme, highlight):
         yield from _mark(mark, names)

@@ -152,7 +152,7 @@ def areas(found: Fragment) -> list[Area]:
     strips = [frame.strip for frame in pieces.frames if frame.strip]
     solid += [tick for strip in strips for tick in strip.ticks]
     covered = [thing.area for thing in solid]
-    covered += [area for thing in (*pieces.boxes, *pieces.frames) for area in card_areas(thing)]
+    covered += card_areas(pieces.boxes, pieces.frames)
     covered += [Area(one.x, one.y, one.x + one.width, one.y + one.height) for one in strips]
     for wire in pieces.wires:
         covered += lines(wire)
@@ -172,7 +172,7 @@ def in_the_way(pieces: Pieces, free: float = 0.0) -> Iterator[Area]:
     things: list[Text | Box | MergeCircle] = [*pieces.texts, *heads, *pieces.boxes, *pieces.merges]
     yield from (one.area.grown(free) for one in (*things, *(each.text for each in pieces.references)))
     yield from (area for wire in pieces.wires for area in lines(wire))
-    yield from (area for thing in (*pieces.boxes, *pieces.frames) for area in card_areas(thing))
+    yield from card_areas(pieces.boxes, pieces.frames)
     for area in (frame.area for frame in pieces.frames):
         yield from (Area(x - 1, area.top, x + 1, area.bottom) for x in (area.left, area.right))
         yield from (Area(area.left, y - 1, area.right, y + 1) for y in (area.top, area.bottom))

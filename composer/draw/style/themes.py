@@ -42,6 +42,8 @@ WIRES: dict[Style, Hue] = {
     "rewired": CHANGES["rewired"][0],
 }
 """What has the color of a block; all other wires have one of their own."""
+PICTURED: tuple[Hue, ...] = ("merge", "attn")
+"""The colors that a box with the picture of a product has: its own, and that of boxes whose shades tell a size."""
 CLASSES: dict[Role, str] = {
     "heading": "t",
     "title": "t",
@@ -97,14 +99,13 @@ def rules(palette: Palette) -> str:
     """Return every color of a theme as rules of CSS, by the classes that things have."""
     found = [
         f".t{{fill:{palette.title}}}.u{{fill:{palette.detail}}}.m{{fill:{palette.muted}}}.paper,.off,.bg{{fill:{palette.paper}}}",
-        f".gl{{stroke:{palette.paper}}}.frame>.s{{fill:{palette.frame.fill};stroke:{palette.frame.stroke}}}.frame>.i{{stroke:{palette.frame.stroke}}}",
+        f".gl{{stroke:{palette.paper}}}.frame>.s{{fill:{palette.frame.fill};stroke:{palette.frame.stroke}}}",
         f".wire{{fill:{palette.wire}}}.pill{{fill:{palette.pill.fill}}}.pt{{fill:{palette.pill.stroke}}}",
     ]
     for hue, paint in palette.hues.items():
         found.append(f".k-{hue}>.s{{fill:{paint.fill};stroke:{paint.stroke}}}.k-{hue} .i{{stroke:{paint.stroke}}}")
         solid = f"{{fill:{paint.stroke};stroke:{paint.stroke}}}"
         found.append(f".k-{hue} .on{solid}.k-{hue} .half{solid}")
-    found.append(f".k-merge .light{{fill:{palette.hues['merge'].stroke}}}")  # in the picture of a product
     for style in WIDTHS:
         if style == "rewired":  # told with the changes
             continue
@@ -124,6 +125,12 @@ def change_rules(palette: Palette) -> str:
 def detail_rules(palette: Palette) -> str:
     """Return the rule of CSS for the border of a block that is drawn from inside beside the figure."""
     return f".detail>.s{{fill:{palette.paper};stroke:{palette.frame.stroke}}}"
+
+
+def picture_rules(palette: Palette) -> str:
+    """Return the rules of CSS for cards behind frames, and for slices in the pictures of products."""
+    slices = (f".k-{hue} .light{{fill:{palette.hues[hue].stroke}}}" for hue in PICTURED)
+    return "".join((f".frame>.i{{stroke:{palette.frame.stroke}}}", *slices))
 
 
 def wire_rules(palette: Palette, style: Style) -> str:

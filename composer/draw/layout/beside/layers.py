@@ -200,8 +200,7 @@ class Layers:
         for one in below:
             if one.fragment:
                 pieces = one.fragment.pieces
-                cards = [area.top for thing in (*pieces.boxes, *pieces.frames) for area in card_areas(thing)]
-                top = min([one.fragment.top, *cards])
+                top = min([one.fragment.top, *(area.top for area in card_areas(pieces.boxes, pieces.frames))])
                 told = self.named_above(one.net)
                 ports = [net for net in self.ports(one.net) if net not in {**one.leave, **one.above}]
                 said += [(net, net.rpartition(".")[2], start[net] + NAMED, top, "port") for net in ports if net not in told]
