@@ -152,7 +152,7 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth, *, less: bool = Tr
             few, found = SUBJECT_FACTOR, Attempt(shown, opened_flow, opened)
     fitted = with_repeats(attempts, whole, with_fewer_groups(attempts, found, draw, over, few), draw, over, few)
     alike = all_or_none(attempts, whole, fitted, draw, over, few) if attempts.details else None
-    lanes = with_streams(attempts, fitted, draw, over) if attempts.details else None
+    lanes = with_streams(attempts, fitted, draw, over)
     if lanes is not None:
         return with_notes_of_inputs(attempts, lanes, draw, over)
     noted = with_notes_of_inputs(attempts, fitted, draw, over)
