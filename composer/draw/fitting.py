@@ -328,7 +328,7 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth, *, less: bool = Tr
         fitting, found = replace(fitting, limit=SUBJECT_FACTOR), opened
     fitted = fitting.with_repeats(whole, fitting.with_fewer_groups(found))
     alike = fitting.all_or_none(whole, fitted) if attempts.details else None
-    lanes = fitting.with_streams(fitted) if attempts.details else None
+    lanes = fitting.with_streams(fitted)
     if lanes is not None:
         return fitting.with_notes_of_inputs(lanes)
     noted = fitting.with_notes_of_inputs(fitted)

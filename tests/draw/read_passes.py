@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import product
 from math import dist
 
@@ -186,20 +186,34 @@ def misled_on(picture: Picture, typed: TypedProgram) -> Iterator[str]:
     """Yield every wire that is said to lead to the next pass alone, in a frame of no repeat or of one of which this does not
     hold.
     """
-    known: dict[str, set[str]] = {}
+    known: dict[str, list[tuple[TypedRepeat, TypedGraph | None]]] = {}
     for program in (typed, folded(typed).program):  # of layers that are written one by one too
         for visit in walk(program.root, every_pass, every_node):
             if isinstance(visit.node, TypedRepeat):
-                said = f"next {words(visit.node.name)[0]}" if is_handed_on(visit.node, visit.graph) else ""
-                known.setdefault(plain(visit.path), set()).add(said)
+                known.setdefault(plain(visit.path), []).append((visit.node, visit.graph))
     for x, y, text in picture.texts:
         if NEXT.fullmatch(text):
             around = [frame for frame in picture.frames if frame.path and frame.place.touches(x, y, 0.0)]
             inner = min(around, key=lambda frame: frame.place.right - frame.place.left, default=None)
-            if inner is None or known.get(plain(inner.path)) != {text}:
+            path = plain(inner.path) if inner is not None else ""
+            led = [wire for wire in led_to(picture, x, y) if plain(wire.target) == path]
+            given = [wire.source for wire in led] or [""]
+            repeats = known.get(path, [])
+            called = all(text in {f"next {words(node.name)[0]}", f"next {node.node.index}"} for node, _ in repeats)
+            whole = all(is_handed_on(node, graph, ports_of(node, path, one)) for one in given for node, graph in repeats)
+            if not (repeats and called and whole):
                 yield f"`{text}`: the value goes elsewhere"
-            elif not any(wire.tip and plain(wire.target) == plain(inner.path) for wire in led_to(picture, x, y)):
+            elif not led:
                 yield f"`{text}`: no arrow leads there"
+
+
+def ports_of(node: TypedRepeat, path: str, source: str) -> tuple[str, ...]:
+    """Return as which outputs a repeat gives what a block in it makes: its first one where it is none by itself."""
+    name = plain(source).removeprefix(f"{path}.").partition(".")[0]
+    outputs = node.passes[0].graph.outputs
+    first = next(iter(node.passes[0].outputs))
+    found = [port for port, ref in outputs if ref.node == name] or [first]
+    return (*found, *([""] if first in found or not all(found) else []))
 
 
 def led_to(picture: Picture, x: float, y: float) -> list[DrawnWire]:
@@ -207,11 +221,11 @@ def led_to(picture: Picture, x: float, y: float) -> list[DrawnWire]:
     return [wire for wire in picture.wires if wire.tip and dist(wire.tip, (x, y)) < AT_WORDS]
 
 
-def is_handed_on(node: TypedRepeat, graph: TypedGraph | None) -> bool:
-    """Return whether every pass of a repeat reads what the one before gives first, and nothing else reads it of the last one but
-    with the others.
+def is_handed_on(node: TypedRepeat, graph: TypedGraph | None, ports: Collection[str]) -> bool:
+    """Return whether every pass of a repeat reads what the one before gives at some ports, and nothing else reads it of the last
+    one but with the others.
     """
-    ports, last = ("", next(iter(node.passes[0].outputs))), len(node.passes) - 1
+    last = len(node.passes) - 1
     for index, one in enumerate(node.node.passes):
         refs = [ref for wire in one.wires for ref in wire.refs if ref.node == node.name and ref.port in ports]
         if index and index - 1 not in [ref.index for ref in refs]:

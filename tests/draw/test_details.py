@@ -281,25 +281,35 @@ def test_a_detail_in_a_detail_has_the_inputs_of_its_block() -> None:
     assert unread(recipe.program, scene) == []
 
 
-def test_a_repeat_of_streams_is_drawn_as_one_pass() -> None:
-    """With an input and an output for each; all stages of them are drawn, in the order of the data, on one page."""
+def test_streams_go_straight_through_open_stages() -> None:
+    """In lanes that are as far apart in all stages, in the main figure, beside which no stage has a detail."""
     figure = paper("hrnet").draw()
-    details = {one.about.path: one for one in figure.scene.details}
-    stages = [path for path in sorted(details, key=lambda path: details[path].y) if "." not in path]
-    assert stages == ["stage2", "stage3", "stage4"]
-    assert pages(figure.scene.width, figure.scene.height) < MAX_TELLING_EXCESS
-    detail = details["stage3"]
-    assert [text.text for text in detail.texts] == ["Stage 3 · × 4 Module", "one of 4"]
-    paths = {box.about.path for box in detail.inside.boxes}
-    ports = "abc"
-    assert {f"inputs/stage3.{port}" for port in ports} | {f"outputs/stage3.{port}" for port in ports} <= paths
-    assert {box.texts[-1].text for box in detail.inside.boxes if box.about.path == "inputs/stage3.a"} == {"B × 32 × 64 × 48"}
+    scene = figure.scene
+    assert {one.about.path for one in scene.details}.isdisjoint({"stage2", "stage3", "stage4"})
+    assert pages(scene.width, scene.height) < MAX_TELLING_EXCESS
+    headers = {one.about.path: one.texts[0].text for one in scene.frames}
+    assert [headers[stage].partition(" · ")[0] for stage in ("stage2", "stage3", "stage4")] == ["Stage 2", "Stage 3", "Stage 4"]
+    lanes = {stage: through(scene, stage) for stage in ("stage2", "stage3", "stage4")}
+    assert [len(one) for one in lanes.values()] == [2, 3, 4]
+    assert lanes["stage2"] == pytest.approx(lanes["stage4"][:2], abs=0.1)
+    assert lanes["stage3"] == pytest.approx(lanes["stage4"][:3], abs=0.1)
+    (head,) = (one for one in scene.boxes if one.about.path == "head")
+    assert head.x + head.width / 2 == pytest.approx(lanes["stage4"][0], abs=0.1)
+    assert len([text for text in scene.texts if text.text == "next module"]) == 3
+    assert unread(paper("hrnet").program, scene) == []
+
+
+def through(scene: Scene, stage: str) -> list[float]:
+    """Return where streams come into a frame, from the left."""
+    (frame,) = (one for one in scene.frames if one.about.path == stage)
+    low = frame.y + frame.height
+    return sorted(wire.points[-1][0] for wire in scene.wires if wire.target == stage and wire.points[-1][1] == low)
 
 
 def test_exchanges_of_many_streams_stand_in_two_rows_between_these() -> None:
-    """Of four, each beside the column that it leads to; and what is in a branch alone, a closed repeat, is its box."""
-    inside = next(one.inside for one in paper("hrnet").draw().scene.details if one.about.path == "stage4")
-    boxes = {box.about.path.removeprefix("stage4."): box for box in inside.boxes}
+    """Of four, each beside the column that it leads to, in a small box; what is in a branch alone, a repeat, is its box."""
+    scene = paper("hrnet").draw().scene
+    boxes = {box.about.path.removeprefix("stage4."): box for box in scene.boxes if box.about.path.startswith("stage4.")}
     middles = {name: (box.x + box.width / 2, box.y + box.height / 2) for name, box in boxes.items()}
     rows = {kind: {round(y) for name, (_, y) in middles.items() if name.startswith(kind)} for kind in ("up", "down", "branch")}
     assert [len(one) for one in rows.values()] == [1, 1, 1]
@@ -310,6 +320,8 @@ def test_exchanges_of_many_streams_stand_in_two_rows_between_these() -> None:
             end, to_right = int(name[-1]) - 1, name.startswith("down")
             assert columns[end - to_right] < x < columns[end - to_right + 1]
     assert {boxes[f"branch{number}"].texts[0].text for number in range(1, 5)} == {"Branch · × 4 Unit"}
+    assert [text.text for text in boxes["up41"].texts] == ["Up", "conv 1 × 1", "upsample 8"]
+    assert [text.text for text in boxes["down24"].texts] == ["Down", "× 2 Step", "conv 3 × 3", "stride 2"]
 
 
 def test_the_block_that_a_model_is_about_may_fill_a_second_page() -> None:

@@ -74,7 +74,6 @@ def named(scene: Scene, path: str) -> Iterator[tuple[WirePath, Text]]:
         ("neural_turing_machine", "steps.controller", ["h, c"]),
         ("tacotron2", "decoder.attend", ["before", "memory"]),
         ("raft", "updates", ["level0", "level1", "level2", "level3", "seen"]),
-        ("hrnet", "stage3", ["a", "b", "c"]),
     ],
 )
 def test_names_stand_at_the_ends_of_their_wires(paper: str, box: str, names: list[str]) -> None:

@@ -87,12 +87,9 @@ def small(leaf: Leaf, width: float, typography: Typography) -> Leaf:
     its parameters, and the widths from and to which it leads.
     """
     room = width - 2 * PAD
-    title = without_repeat(leaf.look.title)
-    around = leaf.look.title.removeprefix(title).strip(BETWEEN)
-    told = list(lines("title", title, room, typography))
-    for fact in filter(None, (around, *(apart(WIDTHS.sub("", leaf.look.detail))))):
-        whole = lines("detail", fact, room, typography)
-        more = [*told, *((role, line.removesuffix(",")) for role, line in whole)]
+    told = list(lines("title", leaf.look.title, room, typography))
+    for fact in apart(WIDTHS.sub("", leaf.look.detail)):
+        more = [*told, *((role, line.removesuffix(",")) for role, line in lines("detail", fact, room, typography))]
         if len(more) > SMALL_LINES:
             break
         told = more
