@@ -1,5 +1,5 @@
 """Recipes with what is easily told wrong: passes that read passes of another repeat alone; stages whose blocks, drawn from inside
-beside the figure, have other sizes in each, and which convolve one part of a split; stacks of which the last one hands on nothing.
+beside the figure, have other sizes in each, and convolve one part of a split; stacks of which the last hands on nothing.
 """
 
 from __future__ import annotations

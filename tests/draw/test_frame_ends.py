@@ -169,7 +169,7 @@ losses: {fit: {type: mse, in: "stacks(:).score", target: target}}
 
 
 def test_what_the_last_pass_returns_joins_no_arrow_to_the_next_one() -> None:
-    """Of two frames for kinds of passes, one wire leads to the arrow; the output stands at the top, though it goes by its name."""
+    """Of two frames for kinds of passes, one wire leads to the arrow; the output, which goes by its name, is at the top."""
     scene = composer.load(LAST_APART).draw().scene
     (words,) = (text for text in scene.texts if text.text == "next stack")
     (frame,) = (one for one in scene.frames if one.key == "stacks")

@@ -41,7 +41,8 @@ def many_named(whole: Fragment, titles: Titles) -> tuple[str, ...]:
 
 def _names_input(one: Reference) -> bool:
     """Return whether a name in place of a wire is that of a required input, and says so."""
-    return one.text.text.endswith(REQUIRED_INPUT) and one.text.text.removesuffix(REQUIRED_INPUT).rstrip("*") == one.source
+    said = one.text.text
+    return said.endswith(REQUIRED_INPUT) and said.removesuffix(REQUIRED_INPUT).partition(" (")[0] == one.source
 
 
 def with_plain_names(whole: Fragment) -> Fragment:
