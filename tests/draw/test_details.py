@@ -493,28 +493,6 @@ def test_details_of_what_a_small_page_has_no_room_for_are_sound(name: str, monke
     assert [*faults(scene), *unlike(recipe, scene), *unread(recipe.program, scene)] == []
 
 
-LEVELS = """recipe: levels
-inputs: {image: "float[batch, 3, 64, 64]"}
-graph:
-  root: {type: conv2d, out: 8, kernel_size: 3, padding: 1}
-  stages:
-    repeat: 3
-    as: stage
-    graph:
-      layers:
-        repeat: 2
-        graph: {conv: {type: conv2d, out: 8 * (stage + 1), kernel_size: 3, padding: 1}, act: relu}
-      pool: {type: max_pool2d, kernel_size: 2, stride: 2}
-  up:
-    repeat: 3
-    as: level
-    graph:
-      larger: {type: interpolate2d, scale: 2}
-      joined: {type: concat, axis: -3, in: [larger, "stages(1) if level == 0 else stages(0) if level == 1 else root"]}
-      conv: {type: conv2d, out: 8 * (3 - level), kernel_size: 3, padding: 1}
-      act: relu
-outputs: {y: up}
-"""
 STAGES = """recipe: stages
 inputs: {image: "float[batch, 3, 64, 64]"}
 blocks:
@@ -543,13 +521,6 @@ def test_a_detail_tells_what_comes_into_all_passes() -> None:
     (detail,) = composer.load(STAGES).draw(details=["down"]).scene.details
     (box,) = (one for one in detail.inside.boxes if one.about.path.endswith(".x"))
     assert "B × 3, 8, 16 × 64, 32, 16 × 64, 32, 16" in [text.text for text in box.texts]
-
-
-def test_what_some_passes_read_is_named_with_these() -> None:
-    """Each pass reads another value, which the detail calls as the recipe does."""
-    (detail,) = composer.load(LEVELS).draw(details=["up"]).scene.details
-    names = [one.text.text for one in detail.inside.references]
-    assert sorted(names) == ["root (last)", "stages(0) (2nd)", "stages(1) (first)"]
 
 
 def test_rows_of_a_detail_have_colors_of_a_map_in_the_drawing_alone() -> None:
