@@ -176,6 +176,8 @@ class DiagramEdge:
     """Which it is of the values that its target reads in an order, counted from 1, or several; how often its target reads it,
     `2 ×`, where order is nothing and that is more than once; else nothing.
     """
+    readers: str = ""
+    """Which passes of a repeat have it, if not all do and few words tell which."""
 
     def reading(self, source: DiagramSource) -> DiagramEdge:
         """Return it from another source."""

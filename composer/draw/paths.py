@@ -34,6 +34,16 @@ def node_beside(maker: str, path: str) -> str:
     return next((step for step, other in zip(maker.split("."), own, strict=False) if step != other), maker.rpartition(".")[2])
 
 
+def last_step(path: str) -> str:
+    """Return the last node of a path, a pass of a repeat as a recipe names it.
+
+    >>> last_step("unet.stages.1"), last_step("unet.stem")
+    ('stages(1)', 'stem')
+    """
+    *_, before, last = ["", *path.split(".")]
+    return f"{before}({last})" if last.isdigit() else last
+
+
 def plain(path: str) -> str:
     """Return a path without the passes of repeats: `layers.3.attn` is `layers.attn`."""
     return re.sub(r"\.\d+(?=\.|$)", "", path)

@@ -1,5 +1,5 @@
 """Recipes with what is easily told wrong: passes that read passes of another repeat alone; stages whose blocks, drawn from inside
-beside the figure, have other sizes in each, and which convolve one part of a split.
+beside the figure, have other sizes in each, and convolve one part of a split; stacks of which the last hands on nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Text = list[str]
 def odd(seed: int) -> str:
     """Return a recipe of one of these shapes, which take turns."""
     random = Random(f"odd {seed}")
-    shapes = (passes_of_passes, halves)
+    shapes = (passes_of_passes, halves, last_apart)
     return "\n".join([f"recipe: odd{seed}", *shapes[seed % len(shapes)](random), ""])
 
 
@@ -84,3 +84,23 @@ def unit_end(unit: Text, side: str) -> str:
     """Return what is last of one part of a split."""
     own = [line.split(":")[0].strip() for line in unit if line.strip().startswith(f"{side}_")]
     return own[-1] if own else f"parts.{side}"
+
+
+def last_apart(random: Random) -> Text:
+    """Return stacks of which each hands something on but the last one, and gives a value beside that, which a loss may read of
+    all of them.
+    """
+    count = random.randint(2, 4)
+    when = f"when: stack < {count - 1}"
+    other = random.random() < 0.3
+    return [
+        'inputs: {x: "float[batch, 8]", target: "float[batch, 5]?"}',
+        *["graph:", "  stacks:", f"    repeat: {count}", "    as: stack", "    graph:", "      map: {type: linear, out: 16}"],
+        *["      relu: relu", "      score: {type: linear, out: 5}", f"      back: {{type: linear, out: 8, in: relu, {when}}}"],
+        f"      again: {{type: linear, out: 8, in: score, {when}}}",
+        f"      next: {{type: add, in: [input, back, again], {when}}}",
+        f"    outputs: {{x: next if stack < {count - 1} else score, score: score}}",
+        *(["  end: {type: linear, out: 3, in: stacks}"] if other else []),
+        f"outputs: {{score: stacks.score{', end: end' if other else ''}}}",
+        *(["losses: {fit: {type: mse, in: stacks(:).score, target: target}}"] if random.random() < 0.7 else []),
+    ]

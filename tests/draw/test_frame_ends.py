@@ -150,3 +150,31 @@ def test_each_of_several_zeros_is_told() -> None:
     scene = composer.load(STATES.replace("READ", "steps.sum")).draw().scene
     zeros = [one.source for one in scene.references if one.text.text == "0 at first" and one.target == "steps.seen"]
     assert zeros == ["no_read", "no_sum"]
+
+
+LAST_APART = """recipe: last_apart
+inputs: {x: "float[batch, 8]", target: "float[batch, 5]?"}
+graph:
+  stacks:
+    repeat: 3
+    as: stack
+    graph:
+      map: {type: linear, out: 16}
+      score: {type: linear, out: 5}
+      next: {type: linear, out: 8, in: map, when: stack < 2}
+    outputs: {x: next if stack < 2 else score, score: score}
+outputs: {score: stacks.score}
+losses: {fit: {type: mse, in: "stacks(:).score", target: target}}
+"""
+
+
+def test_what_the_last_pass_returns_joins_no_arrow_to_the_next_one() -> None:
+    """Of two frames for kinds of passes, one wire leads to the arrow; the output, which goes by its name, is at the top."""
+    scene = composer.load(LAST_APART).draw().scene
+    (words,) = (text for text in scene.texts if text.text == "next stack")
+    (frame,) = (one for one in scene.frames if one.key == "stacks")
+    fans = [wire for wire in scene.wires if not wire.source and wire.partial]
+    assert sum(wire.points[-1][1] < frame.y + frame.height / 2 for wire in fans) == 1
+    assert words.y < min(box.y for box in scene.boxes if box.about.path.startswith("stacks."))
+    (output,) = (box for box in scene.boxes if box.about.path == "outputs/score")
+    assert output.y < frame.y + frame.height / 2

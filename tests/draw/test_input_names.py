@@ -17,6 +17,7 @@ from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.geometry import Text
 from composer.draw.layout.ends.port_names import AT_FIRST, BELOW, BESIDE, HEAD, far_starts, names_at_ends, words
 from composer.draw.layout.stations import WiredInput, circle
+from composer.draw.paths import last_step
 from composer.draw.scene import Scene, WirePath
 from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import folded
@@ -180,3 +181,45 @@ def test_an_output_of_a_box_has_the_name_that_it_has_there() -> None:
     assert x < said.area.left < said.area.right < tip and 0 < y - said.y < 5
     (named,) = (one.text.text for one in scene.references if one.target == "outputs/codes")
     assert named == "codes"
+
+
+SAME_NAME = """recipe: same_name
+inputs: {x: "float[batch, 8]", y: "float[batch, 8]"}
+graph:
+  g: {type: linear, out: 8, in: x}
+  f: {type: linear, out: 8, in: y}
+  back: {type: linear, out: 8, in: g}
+outputs: {y: back, x: f}
+losses: {cycle: {type: l1_loss, in: back, target: x}}
+"""
+
+
+def test_an_input_with_the_name_of_an_output_says_that_it_is_one() -> None:
+    """The output goes by an arrow to `x`, and what the loss compares with is another `x`."""
+    scene = composer.load(SAME_NAME).draw().scene
+    (read,) = (one for one in scene.references if one.target == "losses.cycle")
+    assert read.text.text == "x (input)"
+
+
+OF_SOME = """recipe: of_some
+inputs: {x: "float[batch, 8]", a: "float[batch, 8]", b: "float[batch, 8]"}
+graph:
+  layers:
+    repeat: 5
+    graph:
+      map: {type: linear, out: 8}
+      joined: {type: concat, in: [map, a if layer == 0 else b if layer < 3 else x]}
+      back: {type: linear, out: 8}
+outputs: {y: layers}
+"""
+
+
+def test_a_name_that_some_passes_read_says_which() -> None:
+    """The first pass, two in the middle, and the last two."""
+    said = {one.text.text for one in composer.load(OF_SOME).draw().scene.references if one.target == "layers.joined"}
+    assert {name.removesuffix(" (input)") for name in said} == {"a (first)", "b (2nd – 3rd)", "x (last 2)"}
+
+
+def test_a_pass_of_another_repeat_is_called_as_in_a_recipe() -> None:
+    """A number alone says nothing."""
+    assert (last_step("net.stages.1"), last_step("net.stem"), last_step("stem")) == ("stages(1)", "stem", "stem")

@@ -33,6 +33,10 @@ CLAUSE_WORDS = 5
 """Words from which on the beginning of a sentence says something by itself: `A class, a timestep and patches` is cut nowhere."""
 
 
+ABBREVIATIONS = frozenset({"al.", "cf.", "e.g.", "eq.", "fig.", "i.e.", "sec.", "vs."})
+"""Words whose stop ends no sentence by itself."""
+
+
 def first_words(doc: str) -> str:
     """Return the first sentence about a block, or what comes before its first comma where that says enough by itself; nothing if
     a box has no room for it.
@@ -44,8 +48,18 @@ def first_words(doc: str) -> str:
 
 
 def first_sentence(doc: str) -> str:
-    """Return the first sentence about a block, without its stop."""
-    return re.split(r"\.(?:\s|$)", " ".join(doc.split()), maxsplit=1)[0]
+    """Return the first sentence about a block, without its stop, but for that of an abbreviation at its end.
+
+    >>> first_sentence("A map, e.g. of He et al. without a bias. Fast."), first_sentence("A map of He et al. It has a bias.")
+    ('A map, e.g. of He et al. without a bias', 'A map of He et al.')
+    """
+    words = doc.split()
+    for place, word in enumerate(words, 1):
+        short = word.lstrip("([").lower() in ABBREVIATIONS
+        if word.endswith(".") and not (short and place < len(words) and not words[place][:1].isupper()):
+            found = " ".join(words[:place])
+            return found if short else found.removesuffix(".")
+    return " ".join(words)
 
 
 def new_shape(node: TypedNode) -> str:

@@ -575,6 +575,9 @@ class DiagramBuilder:
             mapped = len(kinds) <= MAX_MAPPED_KINDS
             heads = repeats.shares([[kinds[kind] for kind in one.kinds] for one in alike], mapped=mapped)
             frames = tuple(repeats.one_of_each(one.flow, repeats.names_read(node)) for one in alike)
+            if path in self.handed_on:  # nothing reads what the last one returns
+                of_last = [{index for kind in one.kinds for index in kinds[kind]} == {count - 1} for one in alike]
+                frames = tuple(replace(one, outlet=None) if last else one for one, last in zip(frames, of_last, strict=True))
             cells = tuple(one.kinds for one in alike) if len(alike) > 1 and mapped else ()
             whole = Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds), parallel=parallel)
             goes_on = f"next {each_pass(node.name)[0]}" if path in self.handed_on and not looped else ""

@@ -186,7 +186,7 @@ def one_of_each(flow: Flow, read: Sequence[str] = ()) -> Flow:
     for same in alike.values():
         names = {edge.source.reference for edge in same}  # kinds of passes may read values of several shapes by one name
         if len(names) > MAX_NAMED_PASSES:
-            same = [replace(same[0].reading(same[0].source.by_name(as_one_name(names, read))), partial=False)]
+            same = [replace(same[0].reading(same[0].source.by_name(as_one_name(names, read))), partial=False, readers="")]
         edges += same
     return flow.with_edges(edges).map_groups(lambda inner: one_of_each(inner, read))
 

@@ -10,7 +10,7 @@ from composer.draw.about import About
 from composer.draw.build.value_sources import by_input_name, stream_of
 from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Titles
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, InnerOutput, ModelInput, NodeOutput, Origin
-from composer.draw.paths import input_path, lies_in, node_beside
+from composer.draw.paths import input_path, last_step, lies_in, node_beside
 from composer.draw.wording import shape
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Graph, Ref
@@ -102,7 +102,7 @@ def repeat_inside(group: Group, around: Flow, node: TypedRepeat | TypedScan) -> 
     ]
     names = {one.origin: node_beside(one.path, path) for one in read if one.path != path}
     if len(set(names.values())) < len(names):  # several values of one node
-        names = {origin: origin.path.rpartition(".")[2] for origin in names}
+        names = {origin: last_step(origin.path) for origin in names}
     exits = dict(given_by(around, path))
     streams = pass_inside(group, [one.origin for one in exits.values()], node) if isinstance(node, TypedRepeat) else None
     if streams is not None:

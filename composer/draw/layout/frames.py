@@ -341,7 +341,7 @@ def alternatives(group: Group, lay: LayInside, typography: Typography, sent: Thr
         columns.append(one)
     places, total = column_positions(columns, MANY_APART if len(columns) >= FEW_BRANCHES else 0)
     top = -2 * BUS - max(one.height for one in columns)
-    for one, middle in zip(columns, places, strict=True):
+    for flow, one, middle in zip(group.flows, columns, places, strict=True):
         found.pieces.take(one.pieces, middle, -2 * BUS)
         if one is columns[0] or one is columns[-1]:  # from others a wire would cross their neighbors
             outer = -1 if one is columns[0] else 1

@@ -16,6 +16,7 @@ from composer.draw.layout.ends.framed_inputs import is_told
 from composer.draw.layout.fragment import Fragment, areas
 from composer.draw.layout.parallel_columns import COLUMN_GAP, MIN_COLUMN_GAP, place_columns
 from composer.draw.layout.references import reference_above
+from composer.draw.paths import is_output
 from composer.draw.scene import Reference
 from composer.draw.style.typography import Typography
 
@@ -41,7 +42,8 @@ def many_named(whole: Fragment, titles: Titles) -> tuple[str, ...]:
 
 def _names_input(one: Reference) -> bool:
     """Return whether a name in place of a wire is that of a required input, and says so."""
-    return one.text.text.endswith(REQUIRED_INPUT) and one.text.text.removesuffix(REQUIRED_INPUT).rstrip("*") == one.source
+    said = one.text.text
+    return said.endswith(REQUIRED_INPUT) and said.removesuffix(REQUIRED_INPUT).partition(" (")[0] == one.source
 
 
 def with_plain_names(whole: Fragment) -> Fragment:
@@ -52,6 +54,7 @@ def with_plain_names(whole: Fragment) -> Fragment:
         return whole
     boxes = whole.pieces.boxes
     said = Counter(word for one in boxes for word in {text.text.lower() for text in one.texts})
+    said.update(one.text.text.lower() for one in whole.pieces.references if is_output(one.target))
     drawn = {one.about.path for one in boxes if all(said[word.lower()] <= 1 for word in (one.about.path, spoken(one.about.path)))}
 
     def plain(one: Reference) -> Reference:

@@ -34,6 +34,7 @@ from composer.draw.passes.passages import open_passages
 from composer.draw.passes.pyramid import split_pyramid
 from composer.draw.passes.side_inputs import inputs_of_losses, split_side_inputs, stand_by_readers
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
+from composer.draw.paths import is_output
 from composer.draw.scene import Scene
 from composer.draw.style.text_metrics import wrapped as in_lines
 from composer.draw.style.typography import Typography
@@ -149,7 +150,7 @@ def body(
         laid = [
             with_broken_frame(columns[0], laid[0], high, lambda broken: column(columns[0], width, replace(own, broken=broken)))
         ]
-    whole = place_columns(above_each_other(columns, laid), typography)
+    whole = place_columns(above_each_other(columns, outputs_on_top(columns, laid)), typography)
     if high is not None and inputs and whole.height > high:
         alone = body(flow, titles, typography, shapes=shapes, high=high, led=False)
         if alone.height <= high:
@@ -194,6 +195,15 @@ def above_each_other(columns: Sequence[Flow], laid: Sequence[Fragment]) -> list[
     taps = {origin: points[-1][1] for one in rest for origin, points in one.taps.items()}
     before = [stacked(alone, {})] if len(alone) > 1 else []
     return [*before, *rest, *([stacked(heads, taps)] if heads else [])]
+
+
+def outputs_on_top(columns: Sequence[Flow], laid: Sequence[Fragment]) -> Sequence[Fragment]:
+    """Return columns as they are laid out, those of nothing but outputs, which read values by their names, at the upper end."""
+    highest = max(one.height for one in laid)
+    for flow, one in zip(columns, laid, strict=True):
+        if all(is_output(item.about.path) for item in flow.items):
+            shift(one, 0, one.height - highest)
+    return laid
 
 
 def reads_frame(flow: Flow) -> bool:

@@ -13,6 +13,8 @@ from composer.draw.layout.fragment import Fragment
 from composer.draw.scene import Dot, Reference, WirePath
 from composer.draw.style.typography import Typography
 
+SOME = "some"
+"""Behind a name that some passes alone read, of which few words do not tell which they are."""
 SIDE_GAP = 26.0
 """Between a block and what stands beside it: room for a turn and an arrowhead, 15 pixels together, and some line to be seen."""
 
@@ -83,7 +85,8 @@ def _said(edge: DiagramEdge, name: str) -> str:
     source = edge.source
     if source.port and name == source.own_name and "." in source.path:
         name = f"{spoken(source.port).lower()} of {source.path.removesuffix('.body')}"
-    return name + ("*" if edge.partial else "") + (f" {AT_FIRST}" if edge.source.at_first else "") + edge.source.suffix
+    some = f" ({edge.readers or SOME})" if edge.partial else ""
+    return name + some + (f" {AT_FIRST}" if edge.source.at_first else "") + edge.source.suffix
 
 
 def outgoing_reference(found: Fragment, wire: WirePath, name: str, tip: str, typography: Typography) -> Area:

@@ -27,6 +27,7 @@ from composer.draw.passes.values import (
 )
 from composer.draw.scene import Places
 from composer.draw.series import in_order, one_title, shapes_in_order
+from composer.draw.wording import places_in_words
 
 MAX_MAPPED_KINDS = 4
 """Kinds of passes that a map of layers can show."""
@@ -54,27 +55,38 @@ def merge_passes(
             return None
         items.append(item)
     edges: dict[tuple[DiagramSource, str, str], list[DiagramEdge]] = {}
-    for flow in flows:
+    kinds: dict[tuple[DiagramSource, str, str], list[int]] = {}
+    for number, flow in enumerate(flows):
         own = dict.fromkeys(flow.edges)
         streams = Counter(edge.target for edge in own if edge.main)
         for edge in own:
             alone = edge.main and streams[edge.target] == 1  # of other blocks in one place, the ports may have other names
             port = "" if alone else edge.port
-            edges.setdefault((replace(edge.source, shape=""), edge.target, port), []).append(edge)
+            key = replace(edge.source, shape=""), edge.target, port
+            edges.setdefault(key, []).append(edge)
+            kinds.setdefault(key, []).append(number)
     mixed = {item.about.path for item in items if isinstance(item, Group) and not item.count and len(item.flows) > 1}
     joined = (
         replace(
             alike[0],
             source=_source([edge.source for edge in alike], passes),
             partial=any(e.partial for e in alike) or len(alike) < len(flows),
+            readers=_readers(kinds[key], passes) if len(alike) < len(flows) else alike[0].readers,
             place=joined_places(alike),
         )
-        for alike in edges.values()
+        for key, alike in edges.items()
         if alike[0].main or alike[0].target not in mixed
     )
     whole = first.with_items(items).with_edges(joined)
     outlets = [flow.outlet for flow in flows if flow.outlet]
     return replace(whole, outlet=_source(outlets, passes)) if outlets else whole
+
+
+def _readers(kinds: Sequence[int], passes: Sequence[Sequence[int]]) -> str:
+    """Return which passes those of some kinds are; nothing for all, or where it takes more than a few words."""
+    whole = sum(map(len, passes))
+    own = [index for kind in kinds for index in passes[kind]]
+    return places_in_words(own, whole) if len(own) < whole else ""
 
 
 def _source(sources: Sequence[DiagramSource], passes: Sequence[Sequence[int]]) -> DiagramSource:
