@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -1188,3 +1189,25 @@ graph:
     boxes = [box for box in scene.boxes if box.about.path == "one"]
     assert boxes and all(box.hue == "rec" and box.icons for box in boxes)
     assert any(detail.texts[0].text == "Recurrent" for detail in scene.details)
+
+
+def test_a_closed_box_tells_what_goes_around_one_box_in_it_and_what_multiplies_its_input() -> None:
+    """A residual around a block that is closed itself, and a matrix for what it is made of."""
+    levels = drawn_lines("latent_diffusion")
+    assert levels["down.0"][1] == "× 2 Layer (Res block, Spatial Transformer with skip)"
+    assert levels["up.3"][1] == "3 × (concat · Res block · Spatial Transformer with skip)"
+    assert "matrix product with the input" in " ".join(drawn_lines("pointnet")["input_transform"])
+
+
+def test_uses_of_a_block_that_differ_in_a_pattern_tell_it() -> None:
+    """Sums over other axes; and attention along another axis, how that is turned."""
+    boxes = drawn_lines("evoformer")
+    assert "matrix product b i k c, b j k c → b i j c" in boxes["blocks.outgoing.body"]
+    assert "matrix product b k i c, b k j c → b i j c" in boxes["blocks.incoming.body"]
+    assert boxes["blocks.m_column.body"][1] == "transpose · LN · MHA 8 heads · transpose"
+
+
+def drawn_lines(paper: str) -> dict[str, list[str]]:
+    """Return what each box of a paper's figure says."""
+    scene = composer.load(Path(__file__).parent / f"papers/{paper}.yaml").draw().scene
+    return {box.about.path: [text.text for text in box.texts] for box in scene.boxes}
