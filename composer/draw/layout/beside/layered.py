@@ -260,7 +260,8 @@ class _Items:
     def put_in_line(self, nodes: dict[str, RankNode], lay: Callable[[str, Item], RankNode]) -> None:
         """Move frames above each other that the same streams go through, so that these go straight up."""
         frames = {path: nodes[path] for path in self.items if path in nodes and len(nodes[path].below) > 1}
-        found = in_line(frames, self.links) if len(frames) > 1 else {}
+        apart = len({self.rank[path] for path in frames}) == len(frames) > 1
+        found = in_line(frames, self.links) if apart else {}
         for path, one in found.items():
             self.apart[path] = one.apart
             nodes[path] = lay(path, self.items[path])
