@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from composer.draw.build.group_places import GroupPlace, is_repeat
@@ -25,10 +25,12 @@ from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Titl
 from composer.draw.layout.ends.places import with_places
 from composer.draw.layout.ends.slants import with_slants
 from composer.draw.layout.page import narrow_page, page
+from composer.draw.layout.spine import FrameMemo
 from composer.draw.paths import belongs, is_pass, plain
 from composer.draw.scene import Direction, Scene
 from composer.draw.style.typography import Typography
 from composer.draw.turn.turned import turned
+from composer.memo import Memo
 
 MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
 """Pixels of a page that is read as a whole, with room for two columns and the wires between them, which may also lie on its side.
@@ -91,12 +93,21 @@ class Attempts:
     """The paths of what several streams go through, looked for where a drawing has closed boxes that read several values."""
     details: bool = False
     """Whether closed blocks may be drawn from inside beside the figure."""
+    frames: FrameMemo = field(default_factory=Memo, compare=False)
+    """The insides of frames that some attempt has laid out in layers."""
 
     def on_page(self, flow: Flow, high: float | None = None) -> Scene:
         """Return the usual drawing of a diagram, its column wrapped where that is higher."""
         upright = self.direction == "up"
         scene = page(
-            flow, self.titles, self.typography, shapes=self.shapes, high=high, break_after=self.break_after, upright=upright
+            flow,
+            self.titles,
+            self.typography,
+            shapes=self.shapes,
+            high=high,
+            break_after=self.break_after,
+            upright=upright,
+            frames=self.frames,
         )
         return with_places(with_slants(scene if upright else turned(scene, self.typography)), self.typography)
 

@@ -22,7 +22,7 @@ from composer.draw.layout.fragment import Fragment, Pieces, shift
 from composer.draw.layout.named_inputs import input_leaf, many_named, names_alone, with_named_inputs, with_plain_names
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import place_columns
-from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
+from composer.draw.layout.spine import LANE_SIDE, FrameMemo, LayoutOptions
 from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
 from composer.draw.passes.alternatives import name_in_alternatives, name_once
 from composer.draw.passes.heads import output_leaf, with_end_boxes
@@ -38,6 +38,7 @@ from composer.draw.paths import is_output
 from composer.draw.scene import Scene
 from composer.draw.style.text_metrics import wrapped as in_lines
 from composer.draw.style.typography import Typography
+from composer.memo import Memo
 
 MARGIN, TITLE_LINE = 24.0, 25.0
 """Around everything; from one line of the title, of 20 pixels, to the next."""
@@ -64,6 +65,7 @@ def page(
     high: float | None = None,
     break_after: Sequence[str] = (),
     upright: bool = True,
+    frames: FrameMemo | None = None,
 ) -> Scene:
     """Return the scene of a model; one column ends above the nodes of `break_after`, or is wrapped where it is higher than `high`
     pixels and can be. One that is not to stay `upright` has nothing above a column that does not go on from it: turned, the two
@@ -72,10 +74,11 @@ def page(
     Raises:
         NoColumnEnd: if a column cannot end above such a node, as in a model of several columns.
     """
-    whole = body(flow, titles, typography, shapes=shapes, high=high, break_after=break_after)
+    frames = Memo() if frames is None else frames
+    whole = body(flow, titles, typography, shapes=shapes, high=high, break_after=break_after, frames=frames)
     if named := many_named(whole, titles):
         alone = names_alone(flow, named)
-        whole = body(alone, titles, typography, shapes=shapes, high=high, break_after=break_after)
+        whole = body(alone, titles, typography, shapes=shapes, high=high, break_after=break_after, frames=frames)
         whole = with_names_above(with_plain_names(whole), typography)
         whole = with_named_inputs(whole, named, titles, typography, above=upright)
     else:
@@ -92,6 +95,7 @@ def body(
     high: float | None = None,
     break_after: Sequence[str] = (),
     led: bool = True,
+    frames: FrameMemo | None = None,
 ) -> Fragment:
     """Return all of a page below its head, counted from the left border; inputs may be `led` into the frames of repeats, but for
     a column that is to end after a node, or that can be wrapped without their boxes.
@@ -100,7 +104,8 @@ def body(
         NoColumnEnd: if a column cannot end above a node of `break_after`.
     """
     flow = join_passes(stand_by_readers(flow))
-    options = LayoutOptions(typography, LANE_SIDE, shapes, inputs=tuple(titles.inputs))
+    frames = Memo() if frames is None else frames
+    options = LayoutOptions(typography, LANE_SIDE, shapes, inputs=tuple(titles.inputs), frames=frames)
     opens = once(options)
     framed, inputs = lead_into_repeats(flow, titles) if led and not break_after else (flow, NOTHING_LED)
     ends = lead_out_of_frames(with_ends(framed, titles, inputs, beside=False))
@@ -129,7 +134,7 @@ def body(
         fed = any(e.source.origin in given for e in one.all_edges())
         side = LANE_SIDE if number == len(columns) - 1 else 1 if ports or fed else -1
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
-        own = LayoutOptions(typography, side, shapes, out=out, given=given)
+        own = LayoutOptions(typography, side, shapes, out=out, given=given, frames=frames)
         if reads_frame(one):
             one = highest_last(one, {origin: points[-1][1] for before in laid for origin, points in before.taps.items()})
         laid.append(column(one, width, own, sent[number]))
@@ -152,7 +157,7 @@ def body(
         ]
     whole = place_columns(above_each_other(columns, outputs_on_top(columns, laid)), typography)
     if high is not None and inputs and whole.height > high:
-        alone = body(flow, titles, typography, shapes=shapes, high=high, led=False)
+        alone = body(flow, titles, typography, shapes=shapes, high=high, led=False, frames=frames)
         if alone.height <= high:
             return alone
     if len(laid) > 1:

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from typing import TypeAlias
 
-from composer.draw.diagram import Flow, Item, Leaf
+from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, InnerOutput, NodeOutput, Origin
 from composer.draw.geometry import Area
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.passes.order import begun_in_branches
 from composer.draw.style.typography import Typography
+from composer.memo import Memo
 
 LANE_SIDE: int = 1
 """Where the lanes of a column go, and so residual connections: to the right, or to the left with -1. Where columns stand side by
 side, those of all but the last go to the left, away from it.
 """
+
+FrameMemo: TypeAlias = "Memo[tuple[Group, LayoutOptions], Fragment | None]"
+"""The insides of frames in layers, which many attempts at a page have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,8 @@ class LayoutOptions:
     """Whether what a box calls the values that it reads stands at the ends of wires, where these do not tell it."""
     broken: tuple[str, float] = ("", 0.0)
     """A frame whose inside stands in several columns, and how high these may be."""
+    frames: FrameMemo = field(default_factory=Memo, compare=False)
+    """The insides of frames that are laid out in layers already."""
 
 
 @dataclass(slots=True)

@@ -20,7 +20,6 @@ from composer.draw.passes.side_inputs import BesideBlock, split_side_inputs
 
 ItemsOf: TypeAlias = Callable[[Flow, LayoutOptions], Lay]
 """Returns how items of a flow are laid out."""
-NOTHING = Incoming([], [], [], [])
 NO_ENDS: Mapping[str, Fragment] = MappingProxyType({})
 
 
@@ -30,7 +29,8 @@ def layered_frame(group: Group, options: LayoutOptions, items_of: ItemsOf) -> Fr
     def lay(ends: BorderEnds) -> Fragment | None:
         return in_layers(ends.flow, replace(options, inputs=tuple(ends.entries), ends=tuple(ends.exits)), items_of, ends.drawn)
 
-    return layers_inside(group, lay)
+    found = options.frames.get((group, options), lambda: layers_inside(group, lay))
+    return None if found is None else copied(found)
 
 
 def in_layers(flow: Flow, options: LayoutOptions, items_of: ItemsOf, drawn: Mapping[str, Fragment] = NO_ENDS) -> Fragment | None:
@@ -45,18 +45,19 @@ def in_layers(flow: Flow, options: LayoutOptions, items_of: ItemsOf, drawn: Mapp
     beside = {path: side_boxes_of(blocks) for path, blocks in still.items()}
     lay = items_of(whole, options)
 
-    frames: dict[tuple[str, float], Fragment] = {}
+    known: dict[tuple[int, float, bool], list[tuple[Item, Incoming, Fragment]]] = {}
+    """What is laid out already, as it is for each order of the layers that is tried."""
 
     def laid(item: Item, width: float, incoming: Incoming, is_circle: bool) -> Fragment:
         end = drawn.get(item.about.path)
         if end is not None:
             return copied(end)
-        if not (isinstance(item, Group) and item.passages) or incoming != NOTHING:
-            return lay(item, width, incoming, is_circle)
-        key = item.about.path, width
-        if key not in frames:
-            frames[key] = lay(item, width, incoming, is_circle)
-        return copied(frames[key])
+        alike = known.setdefault((id(item), width, is_circle), [])
+        found = next((fragment for _, came_in, fragment in alike if came_in == incoming), None)
+        if found is None:
+            found = lay(item, width, incoming, is_circle)
+            alike.append((item, incoming, found))
+        return copied(found)
 
     return layered(whole, [*flow.by_path], beside, options, laid)
 
