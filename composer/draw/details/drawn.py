@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from composer.draw.about import About
 from composer.draw.build.group_places import GroupPlace, contents
@@ -13,7 +14,7 @@ from composer.draw.closing import boxes_inside
 from composer.draw.details.choice import TELLING, Candidate, candidates, is_other_use, is_small, wanted
 from composer.draw.details.fan import with_fan
 from composer.draw.details.inside import BlockInside, count_read, inside_of, without_colors
-from composer.draw.details.placing import best_spot, best_spots, covered
+from composer.draw.details.placing import best_spot, best_spots, covered, grown, nearest_spot
 from composer.draw.details.twins import difference, on_the_skip
 from composer.draw.diagram import Flow
 from composer.draw.geometry import Area, Text
@@ -77,7 +78,23 @@ class Details:
                 frames.add(one.path)
                 tried |= {other.path for other in twins if other.path in scene.details[-1].stands_for}
                 boxes += scene.details[-1].inside.boxes
-        return self.together(alone, scene, {plain(box.about.path): box.area for box in reversed(boxes)})
+        areas = {plain(box.about.path): box.area for box in reversed(boxes)}
+        return self.nearer(alone, self.together(alone, scene, areas), areas)
+
+    def nearer(self, alone: Scene, scene: Scene, boxes: Mapping[str, Area]) -> Scene:
+        """Return a drawing with each detail as near to its box as it can be on a page that is about as large; given the drawing
+        alone and where the boxes are that details are of.
+        """
+        for number, one in enumerate(scene.details):
+            others = (*scene.details[:number], *scene.details[number + 1 :])
+            taken, page = free_page(replace(alone, details=others))
+            page = reduce(grown, (other.area for other in others), page)
+            whole = grown(page, one.area)
+            spot = nearest_spot(taken, page, one.area, boxes[plain(one.about.path)], self.with_margin, whole)
+            if spot != one.area:
+                details = (*others[:number], at_place(one, spot), *others[number:])
+                scene = enlarged(replace(alone, details=details))
+        return scene
 
     def together(self, alone: Scene, scene: Scene, boxes: Mapping[str, Area]) -> Scene:
         """Return a drawing with its details placed together, where that makes the page smaller than one after the other; given

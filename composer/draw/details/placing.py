@@ -12,6 +12,8 @@ from composer.draw.layout.fragment import Fragment, Pieces, areas
 
 GAP = 28.0
 """Between a detail and everything else."""
+ABOUT = 1.03
+"""How many times larger a page may be for a detail nearer to its box."""
 WAYS, MAX_WAYS = 32, 64
 """In how many ways each of several details is placed to find how all of them fill a page best, and how many of these go on."""
 
@@ -60,9 +62,28 @@ def cost(
 ) -> tuple[float, float, float, float]:
     """Return what speaks against a spot for a rectangle: the size that the page has with it, and how far from the box it is."""
     (x, y), (width, height) = spot, extent
-    around = grown(page, Area(x, y, x + width, y + height))
-    away = abs(x - box.right) + abs(y + height / 2 - (box.top + box.bottom) / 2)
-    return *page_cost(around, size), away, x
+    placed = Area(x, y, x + width, y + height)
+    return *page_cost(grown(page, placed), size), away_from(box, placed), x
+
+
+def away_from(box: Area, placed: Area) -> float:
+    """Return how far from the right of a box something is."""
+    return abs(placed.left - box.right) + abs((placed.top + placed.bottom - box.top - box.bottom) / 2)
+
+
+def nearest_spot(
+    taken: Sequence[Area], page: Area, placed: Area, box: Area, size: Callable[[float, float], float], whole: Area
+) -> Area:
+    """Return where a rectangle is nearest to its box, where the page is about as large as the whole one with it as it is now."""
+    large, room = page_cost(whole, size)
+    ways = [placed]
+    width, height = placed.right - placed.left, placed.bottom - placed.top
+    for x, y in spots(taken, page, width, height):
+        way = Area(x, y, x + width, y + height)
+        found, area = page_cost(grown(page, way), size)
+        if found <= large and area <= ABOUT * room:
+            ways.append(way)
+    return min(ways, key=lambda way: away_from(box, way))
 
 
 def page_cost(page: Area, size: Callable[[float, float], float]) -> tuple[float, float]:
