@@ -172,6 +172,18 @@ def alike_sources(flow: Flow, links: Sequence[ItemLink]) -> Iterator[tuple[str, 
     yield from (tuple(row) for row in read.values() if len(row) >= MIN_ALIKE)
 
 
+def alike_readers(flow: Flow, links: Sequence[ItemLink]) -> Iterator[tuple[str, ...]]:
+    """Yield at least three blocks that are called the same and that read one value and nothing else, for each such value."""
+    reads: dict[str, dict[str, None]] = {}
+    for link in links:
+        reads.setdefault(link.target, {})[link.net] = None
+    read: dict[tuple[str, str], list[str]] = {}
+    for path, nets in reads.items():
+        if len(nets) == 1:
+            read.setdefault((*nets, _kind(flow.by_path[path])), []).append(path)
+    yield from (tuple(row) for row in read.values() if len(row) >= MIN_ALIKE)
+
+
 def kin_of(flow: Flow, ordered: Sequence[str]) -> dict[str, tuple[str, int]]:
     """Return of each item of a flow what it is called, which is one word for all outputs, and its place among all `ordered`."""
     number = {path: place for place, path in enumerate(ordered)}

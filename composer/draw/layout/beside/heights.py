@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from composer.draw.diagram import Flow, Leaf
 from composer.draw.graphviz_programs import node_places
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, blocked
-from composer.draw.passes.layers import Fan, ItemLink, alike_sources
+from composer.draw.passes.layers import Fan, ItemLink, alike_readers, alike_sources
 from composer.draw.paths import is_output
 
 Pair = tuple[str, str]
@@ -38,7 +38,7 @@ def _rows(flow: Flow, links: Sequence[ItemLink], rank: Mapping[str, int]) -> lis
     ends = {*inputs_of(flow)}
     pairs = dict.fromkeys((link.source, link.target) for link in links)
     row_of: dict[str, str] = {}
-    for row in alike_sources(flow, links):
+    for row in (*alike_sources(flow, links), *alike_readers(flow, links)):
         joined = row_of | dict.fromkeys(row, row[0])
         free = ends.isdisjoint(row) and row_of.keys().isdisjoint(row)
         if free and _is_ordered([(joined.get(a, a), joined.get(b, b)) for a, b in pairs]):
