@@ -47,15 +47,15 @@ def in_layers(flow: Flow, options: LayoutOptions, items_of: ItemsOf, drawn: Mapp
 
     frames: dict[tuple[str, float], Fragment] = {}
 
-    def laid(item: Item, width: float, incoming: Incoming, is_circle: bool) -> Fragment:
+    def laid(item: Item, width: float, incoming: Incoming, is_circle: bool, faces_right: bool) -> Fragment:
         end = drawn.get(item.about.path)
         if end is not None:
             return copied(end)
         if not (isinstance(item, Group) and item.passages) or incoming != NOTHING:
-            return lay(item, width, incoming, is_circle)
+            return lay(item, width, incoming, is_circle, faces_right)
         key = item.about.path, width
         if key not in frames:
-            frames[key] = lay(item, width, incoming, is_circle)
+            frames[key] = lay(item, width, incoming, is_circle, False)
         return copied(frames[key])
 
     return layered(whole, [*flow.by_path], beside, options, laid)
