@@ -67,7 +67,7 @@ def streams(
     """Return the items in lines, the longest first: each goes on with one of those that read it before anything else, where there
     is a choice in one of the pairs in which it `rather` goes on, and that not for one item alone, or toward one of the `ends`. Of
     what a merge reads, that is the first that no other merge goes on from, those `aside` last; or what is made of that alone,
-    which a residual connection goes around. Several alike frames that read both a value and what else is made of it are beside it.
+    which a residual connection goes around. Alike frames that read both a value and what else is made of it are beside it.
     """
     reads: dict[str, list[str]] = {}
     sources: dict[str, list[str]] = {}
