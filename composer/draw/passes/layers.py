@@ -209,7 +209,7 @@ def alike_readers(flow: Flow, links: Sequence[ItemLink]) -> Iterator[tuple[str, 
     read: dict[tuple[str, str], list[str]] = {}
     for path, nets in reads.items():
         if len(nets) == 1:
-            read.setdefault((*nets, _kind(flow.by_path[path])), []).append(path)
+            read.setdefault((next(iter(nets)), _kind(flow.by_path[path])), []).append(path)
     yield from (tuple(row) for row in read.values() if len(row) >= MIN_READERS)
 
 
