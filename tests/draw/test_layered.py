@@ -141,6 +141,26 @@ def test_streams_go_through_what_a_residual_connection_goes_around() -> None:
     assert streams(chain, links_of(chain)) == [["a", "b", "c", "d", "e"]]
 
 
+def test_what_all_heads_read_stands_below_what_they_share() -> None:
+    """In the middle between heads that are alike, each with what they share at its inner side."""
+    found = paper("mmoe")
+    places = middles(found)
+    trunk = {round(places[path][0], 1) for path in ("x", "experts.fc", "all_experts")}
+    assert trunk == {round((places["gate_income.mix"][0] + places["gate_married.mix"][0]) / 2, 1)}
+    (middle,) = trunk
+    inner = [wire for wire in found.wires if wire.source == "all_experts"]
+    assert len(inner) == 2
+    assert all(abs(wire.points[-1][0] - middle) < abs(places[wire.target][0] - middle) for wire in inner)
+
+
+def test_alike_blocks_that_read_one_value_are_a_row() -> None:
+    """Above it, whatever the heights of what they lead to; and the inputs of a block from inside are one too."""
+    (detail,) = paper("neural_turing_machine").details
+    places = {path.rpartition(".")[2]: place for path, place in middles(detail.inside).items()}
+    assert len({places[name][1] for name in ("key", "strength", "gate", "shifts", "sharpness")}) == 1
+    assert len({places[name][1] for name in ("memory", "before", "controller")}) == 1
+
+
 def test_streams_that_exchange_values_stay_apart() -> None:
     """Two merges read both, in the same order; each goes on from one of them."""
     both = flow("a: x", "b: y", "c: a, b", "d: a, b", "e: c", "f: d")

@@ -117,8 +117,9 @@ def items_of(flow: Flow, options: LayoutOptions) -> Lay:
     numbers = {item.about.path: number for number, item in enumerate(flow.items, 1)}
     side_inputs = SideInputs(flow, {}, {})
 
-    def lay(item: Item, width: float, incoming: Incoming, is_circle: bool) -> Fragment:
-        spine = Spine(flow, width, options, frozenset(), {}, {}, numbers)
+    def lay(item: Item, width: float, incoming: Incoming, is_circle: bool, faces_right: bool) -> Fragment:
+        own = replace(options, side=-options.side) if faces_right else options
+        spine = Spine(flow, width, own, frozenset(), {}, {}, numbers)
         if leads_up(flow, item):
             spine.ports, spine.led_out = {}, {}
         return Stations(spine, side_inputs, {}).fragment(item, incoming, is_circle)

@@ -12,6 +12,8 @@ from composer.draw.paths import is_output
 
 MIN_ALIKE = 3
 """Blocks that make a row: of two, one may stand where there is room."""
+MIN_READERS = 4
+"""Blocks that make one above what they read: queries, keys and values stand as high as what they lead to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def streams(
     """Return the items in lines, the longest first: each goes on with one of those that read it before anything else, where there
     is a choice in one of the pairs in which it `rather` goes on, and that not for one item alone, or toward one of the `ends`. Of
     what a merge reads, that is the first that no other merge goes on from, those `aside` last; or what is made of that alone,
-    which a residual connection goes around.
+    which a residual connection goes around. Alike frames that read both a value and what else is made of it are beside it.
     """
     reads: dict[str, list[str]] = {}
     sources: dict[str, list[str]] = {}
@@ -88,8 +90,9 @@ def streams(
     high = {path: len(flow.items) if path in ends else 1 for path in flow.by_path}
     going_on: dict[str, str] = {}
     best = dict.fromkeys(flow.by_path, (False, 0))
+    beside = _beside_trunk(flow, first, sources)
     for path in reversed([*flow.by_path]):
-        one = first.get(path, "")
+        one = "" if path in beside else first.get(path, "")
         value = (one, path) in rather and path in going_on, high[path] + 1
         if one and value > max(best[one], (False, high[one])):
             best[one], high[one], going_on[one] = value, high[path] + 1, path
@@ -100,6 +103,32 @@ def streams(
             while lines[-1][-1] in going_on:
                 lines[-1].append(going_on[lines[-1][-1]])
     return sorted(lines, key=len, reverse=True)
+
+
+def _beside_trunk(flow: Flow, first: Mapping[str, str], sources: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the frames that would go on from a value as others do that are alike, where all of these also read what another
+    reader makes of it.
+    """
+    rows: dict[tuple[str, str], list[str]] = {}
+    for path, one in first.items():
+        if isinstance(flow.by_path[path], Group):
+            rows.setdefault((one, _kind(flow.by_path[path])), []).append(path)
+    found: set[str] = set()
+    for (one, _), row in rows.items():
+        others = {path for path, source in first.items() if source == one} - {*row}
+        if len(row) > 1 and others and all(_made_of(path, sources) & others for path in row):
+            found |= {*row}
+    return found
+
+
+def _made_of(path: str, sources: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return all that something is made of."""
+    found, rest = set[str](), [path]
+    while rest:
+        more = {*sources.get(rest.pop(), ())} - found
+        found |= more
+        rest += more
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +201,18 @@ def alike_sources(flow: Flow, links: Sequence[ItemLink]) -> Iterator[tuple[str, 
     yield from (tuple(row) for row in read.values() if len(row) >= MIN_ALIKE)
 
 
+def alike_readers(flow: Flow, links: Sequence[ItemLink]) -> Iterator[tuple[str, ...]]:
+    """Yield at least four blocks that are called the same and that read one value and nothing else, for each such value."""
+    reads: dict[str, dict[str, None]] = {}
+    for link in links:
+        reads.setdefault(link.target, {})[link.net] = None
+    read: dict[tuple[str, str], list[str]] = {}
+    for path, nets in reads.items():
+        if len(nets) == 1:
+            read.setdefault((next(iter(nets)), _kind(flow.by_path[path])), []).append(path)
+    yield from (tuple(row) for row in read.values() if len(row) >= MIN_READERS)
+
+
 def kin_of(flow: Flow, ordered: Sequence[str]) -> dict[str, tuple[str, int]]:
     """Return of each item of a flow what it is called, which is one word for all outputs, and its place among all `ordered`."""
     number = {path: place for place, path in enumerate(ordered)}
@@ -187,12 +228,12 @@ def _distances(ways: Mapping[str, Sequence[str]], ordered: Sequence[str]) -> dic
 
 
 def _kind(item: Item) -> str:
-    """Return what an item is called."""
+    """Return what an item is called; a group by what is in it, since each use of a block has a name of its own."""
     match item:
         case Leaf():
             return item.look.title
         case Group():
-            return " ".join(item.header)
+            return " ".join([item.count, *(leaf.look.title for leaf in item.flows[0].leaves() if isinstance(leaf, Leaf))])
         case _:
             return item.about.path
 

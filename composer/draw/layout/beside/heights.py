@@ -9,8 +9,8 @@ from graphlib import CycleError, TopologicalSorter
 from composer.draw.diagram import Flow, Leaf
 from composer.draw.graphviz_programs import node_places
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, blocked
-from composer.draw.passes.layers import Fan, ItemLink, alike_sources
-from composer.draw.paths import is_output
+from composer.draw.passes.layers import Fan, ItemLink, alike_readers, alike_sources
+from composer.draw.paths import INPUTS, is_output
 
 Pair = tuple[str, str]
 """What gives a value, and what reads it."""
@@ -18,6 +18,8 @@ STREAM, END, LEVEL = 2, 3, 4
 """How much it counts that a wire is short: of a long stream; from an input or to an output, where streams are parallel, so that
 what all of them begin and end with is in a row; and a level one. All others count 1.
 """
+MIN_BESIDE = 2
+"""Inputs of a block beside the one of its trunk from which on all of them are a row: one alone stands where it is read."""
 MIN_FOLDED = 2
 """Blocks between columns that go to one side, and to the other, from which on they stand in two rows where one is too wide."""
 
@@ -38,7 +40,7 @@ def _rows(flow: Flow, links: Sequence[ItemLink], rank: Mapping[str, int]) -> lis
     ends = {*inputs_of(flow)}
     pairs = dict.fromkeys((link.source, link.target) for link in links)
     row_of: dict[str, str] = {}
-    for row in alike_sources(flow, links):
+    for row in (*alike_sources(flow, links), *alike_readers(flow, links)):
         joined = row_of | dict.fromkeys(row, row[0])
         free = ends.isdisjoint(row) and row_of.keys().isdisjoint(row)
         if free and _is_ordered([(joined.get(a, a), joined.get(b, b)) for a, b in pairs]):
@@ -82,8 +84,12 @@ def _answer(
 
 
 def inputs_of(flow: Flow) -> list[str]:
-    """Return the items that stand for inputs of the model."""
-    return [item.about.path for item in flow.items if isinstance(item, Leaf) and item.model_input]
+    """Return the items that stand for inputs of the model, or for those beside the trunk of a block that is drawn by itself; for
+    the one in the trunk too, where several are beside it.
+    """
+    found = [item.about.path for item in flow.items if isinstance(item, Leaf) and item.model_input]
+    trunk = [path for path in flow.by_path if path.startswith(INPUTS) and path not in found]
+    return [*found, *trunk] if len(found) >= MIN_BESIDE else found
 
 
 def in_two_rows(rank: Mapping[str, int], links: Sequence[ItemLink], columns: ParallelStreams) -> dict[str, int]:

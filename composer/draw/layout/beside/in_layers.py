@@ -45,17 +45,17 @@ def in_layers(flow: Flow, options: LayoutOptions, items_of: ItemsOf, drawn: Mapp
     beside = {path: side_boxes_of(blocks) for path, blocks in still.items()}
     lay = items_of(whole, options)
 
-    known: dict[tuple[int, float, bool], list[tuple[Item, Incoming, Fragment]]] = {}
+    known: dict[tuple[int, float, bool, bool], list[tuple[Item, Incoming, Fragment]]] = {}
     """What is laid out already, as it is for each order of the layers that is tried."""
 
-    def laid(item: Item, width: float, incoming: Incoming, is_circle: bool) -> Fragment:
+    def laid(item: Item, width: float, incoming: Incoming, is_circle: bool, faces_right: bool) -> Fragment:
         end = drawn.get(item.about.path)
         if end is not None:
             return copied(end)
-        alike = known.setdefault((id(item), width, is_circle), [])
+        alike = known.setdefault((id(item), width, is_circle, faces_right), [])
         found = next((fragment for _, came_in, fragment in alike if came_in == incoming), None)
         if found is None:
-            found = lay(item, width, incoming, is_circle)
+            found = lay(item, width, incoming, is_circle, faces_right)
             alike.append((item, incoming, found))
         return copied(found)
 

@@ -67,8 +67,10 @@ LANE, LANES = 20.0, 14.0
 """From a frame to the first wire that goes up beside it, and from one to the next."""
 
 NO_KIN: Kin = MappingProxyType({})
-Lay: TypeAlias = Callable[[Item, float, Incoming, bool], Fragment]
-"""Lays out an item for a width of its boxes, with what comes in at its sides; or as a circle."""
+Lay: TypeAlias = Callable[[Item, float, Incoming, bool, bool], Fragment]
+"""Lays out an item for a width of its boxes, with what comes in at its sides; or as a circle. One that faces right has there what
+else comes in at the left.
+"""
 
 
 def layered(
@@ -163,12 +165,15 @@ def _costs_little(ordered: Fragment, usual: Fragment) -> bool:
 
 def _placed(items: _Items, inputs: Sequence[str], kin: Kin = NO_KIN, *, mirrored: bool) -> Layers:
     """Return the items in layers, the inputs in that order, and what is `kin` where no more wires cross; merges that two wires
-    from one side would lead to are boxes.
+    from one side would lead to are boxes, and frames face what they read.
     """
     layers = items.in_layers(inputs, kin, mirrored=mirrored)
     layers.place()
     if crowded := layers.crowded():
         layers = items.in_layers(inputs, kin, crowded, mirrored=mirrored)
+        layers.place()
+    if facing := layers.read_from_right():
+        layers = items.in_layers(inputs, kin, crowded, facing, mirrored=mirrored)
         layers.place()
     return layers
 
@@ -193,6 +198,7 @@ class _Items:
         self.items = flow.by_path
         self.links, self.streams, self.parallel = links, lines, columns
         self.boxed: Collection[str] = ()
+        self.facing_right: Collection[str] = ()
         self.apart: dict[str, Sequence[tuple[float, float, float]]] = {}
         """Of frames, between which streams there is more room, and how much."""
         self.across = wide_paths(flow, links)
@@ -205,6 +211,11 @@ class _Items:
         self.items = {**self.items, **self.in_narrow_rows()}
         self.kin: Kin = {(path, self.rank[path]): one for path, one in kin_of(flow, ordered).items()}
         self.fans = [*fans(flow, self.links, self.rank)]
+        trunks = {fan.hub for fan in self.fans}  # what a hub goes on with stands above it, and its wires to the row go around
+        self.straight = {
+            pair: weight + (pair[0] in trunks and weight < STRAIGHT and self.is_straight(*pair))
+            for pair, weight in self.straight.items()
+        }
         rows = [[(path, self.rank[path]) for path in row] for row in alike_sources(flow, links)]
         self.siblings = [row for row in rows if len({rank for _, rank in row}) == 1]
 
@@ -212,9 +223,11 @@ class _Items:
         """Return the items in other streams, which have columns of their own; many blocks between these may stand in two rows."""
         return _Items(self.flow, self.ordered, self.beside, self.options, self.lay, self.links, lines, columns, in_rows=in_rows)
 
-    def in_layers(self, inputs: Sequence[str], kin: Kin, boxed: Collection[str] = (), *, mirrored: bool) -> Layers:
-        """Return the items in ranks; some merges are no circles."""
-        self.boxed, self.apart = boxed, {}
+    def in_layers(
+        self, inputs: Sequence[str], kin: Kin, boxed: Collection[str] = (), facing: Collection[str] = (), *, mirrored: bool
+    ) -> Layers:
+        """Return the items in ranks; some merges are no circles, and some frames are `facing` what is at their right."""
+        self.boxed, self.facing_right, self.apart = boxed, facing, {}
         rank = self.rank
         leaves = {path: item for path, item in self.items.items() if isinstance(item, Leaf)}
         widths = {path: self.width(leaf) for path, leaf in leaves.items() if not (self.is_circle(leaf) or path in self.small)}
@@ -459,7 +472,7 @@ class _Items:
         incoming = Incoming(
             [*self.beside.get(path, ())], [NamedInput(e) for e in self.named(path)], [WiredInput(e) for e in far], rest
         )
-        fragment = self.lay(item, width, incoming, circle)
+        fragment = self.lay(item, width, incoming, circle, path in self.facing_right)
         if fragment.below:
             centered(fragment)
             for left, right, by in reversed(self.apart.get(path, ())):

@@ -282,6 +282,17 @@ class Layers:
                         found.add(rank)
         return {path for path, rank in full if rank in found}
 
+    def read_from_right(self) -> set[str]:
+        """Return the frames into whose left side alone wires lead, all of which come from beyond the right one."""
+        found = set[str]()
+        for (path, rank), one in self.rank_nodes.items():
+            if one.fragment and one.enter and not one.leave and max(one.enter.values()) < 0:
+                into = [link for link in self.reading(path) if link.edge in one.enter]
+                below = [self.rank_nodes.get((link.net, rank - 1)) or self.rank_nodes[link.source, rank - 1] for link in into]
+                if all(other.x > one.x + one.fragment.right for other in below):
+                    found.add(path)
+        return found
+
     # -- wires
 
     def pins(self, rank: int, start: Mapping[str, float]) -> Iterator[Pin]:

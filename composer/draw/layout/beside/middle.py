@@ -28,11 +28,13 @@ class Middle:
     """What moves together."""
 
     def center(self, fans: Sequence[tuple[Name, Collection[Name]]]) -> None:
-        """Move hubs to the middle of their rows, and rows to the middle of their hubs."""
+        """Move hubs to the middle of their rows, and rows to the middle of their hubs; then hubs with the wires beside them."""
         for _ in range(ROUNDS):
             for hub, row in fans:
                 self.move([hub])
                 self.move(row)
+        for hub, row in fans:
+            self.move_with_wires(hub, row)
 
     def move(self, some: Collection[Name]) -> None:
         """Move things, each with its column, to the middle of all places where their wires are equally short in sum."""
@@ -44,6 +46,31 @@ class Middle:
             by = round(min(max((low + high) / 2, least), most), 1)
             for one in parts:
                 self.rank_nodes[one].x = round(self.rank_nodes[one].x + by, 1)
+
+    def move_with_wires(self, hub: Name, row: Collection[Name]) -> None:
+        """Move what feeds a row to the middle of this, with its column and all values that go past others from there, where no
+        wire becomes longer in sum; but for what is straight below one of the row.
+        """
+        column = [one for one in self.rank_nodes if self.columns[one] == self.columns[hub]]
+        parts = self.led_from(column)
+        ends = [self.rank_nodes[one].x - self.rank_nodes[hub].x for one in row]
+        if hub[1] > min(rank for _, rank in row) or len(parts) == len(column) or any(abs(x) < 1 for x in ends):
+            return
+        (low, high), (least, most) = self.shortest(parts), self.room(parts)
+        low, high = max(low, least), min(high, most)
+        if low > high:
+            return
+        by = min(max(round((min(ends) + max(ends)) / 2, 1), low), high)
+        for one in parts:
+            self.rank_nodes[one].x = round(self.rank_nodes[one].x + by, 1)
+
+    def led_from(self, column: Sequence[Name]) -> frozenset[Name]:
+        """Return a column with the values that go past others from there, as far as these do."""
+        found = {*column}
+        for a, b in sorted(self.hops, key=lambda hop: hop[0][1]):
+            if a in found and self.rank_nodes[b].fragment is None:
+                found.add(b)
+        return frozenset(found)
 
     def move_by(self, one: Name, by: float) -> bool:
         """Move a thing with its column, if there is room for that; return whether it is."""
