@@ -27,7 +27,7 @@ from composer.draw.brief.words import MORE, TIMES, HasRoom, as_said, cut, in_one
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
 from composer.draw.edges import grouped
 from composer.draw.series import REPEAT
-from composer.draw.structure import Parallel, behind_skip, exchanges, parallel_part, shortcut_of, side_by_side
+from composer.draw.structure import Parallel, behind_skip, exchanges, parallel_part, parallel_parts, shortcut_of, side_by_side
 from composer.draw.wording import shares_of
 
 OWN_SKIP, WITH_INPUT = " with skip", " with the input"
@@ -365,9 +365,13 @@ def repeats_in(flow: Flow) -> Iterator[Group]:
 
 def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:
     """Return blocks by their paths, with branches that meet as one, and with the shortcut around a branch behind its end."""
-    part = parallel_part(flow)
-    if part is None:
-        return by_path
+    for part in parallel_parts(flow):
+        by_path = with_branches(by_path, part)
+    return by_path
+
+
+def with_branches(by_path: dict[str, Brief], part: Parallel) -> dict[str, Brief]:
+    """Return blocks by their paths, with those of some branches as one, where each of these has a block that is told."""
     own = [[path for path in branch if path in by_path and worth_telling(by_path[path])] for branch in part.branches]
     if not all(own) or any(by_path[path].times > 1 for branch in own for path in branch):
         return by_path
