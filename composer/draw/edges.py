@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeAlias
 
 REQUIRED_INPUT, OPTIONAL_INPUT = " (input)", " (optional input)"
@@ -176,7 +176,7 @@ class DiagramEdge:
     """Which it is of the values that its target reads in an order, counted from 1, or several; how often its target reads it,
     `2 ×`, where order is nothing and that is more than once; else nothing.
     """
-    readers: str = ""
+    readers: str = field(default="", compare=False)
     """Which passes of a repeat have it, if not all do and few words tell which."""
 
     def reading(self, source: DiagramSource) -> DiagramEdge:

@@ -875,7 +875,8 @@ def of_pass(box: DrawnBox, rows: list[tuple[int, int, list[str]]], lines: list[s
                 yield from [*closed(one, [line], this), *of_skips(one, this)]
     known = [*alone.of(box.path), *(one for found in alone.inside(box.path) for one in found)]
     for line in box.lines[1:]:
-        for said in numbers(COUNTED.sub("", TIMES.sub("", line))):
+        blocks = ROW.sub("", line, count=1) if share_of(line) else line  # which passes a row is about is held against them above
+        for said in numbers(COUNTED.sub("", TIMES.sub("", blocks))):
             if not any(one.has(said) for one in known):
                 yield f"{box.path}: `{line}`: nothing in this pass has {said:g}"
 

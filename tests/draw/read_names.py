@@ -65,10 +65,10 @@ def letters(text: str) -> str:
 def tables_in(typed: TypedProgram) -> Iterator[str]:
     """Yield the paths of the matrices that are learned of which something picks rows, or multiplies a vector by each row."""
     for visit in walk(typed.root, every_pass, every_node):
-        for node in visit.graph.nodes if visit.graph is not None else ():
-            if isinstance(node, TypedBlock) and node.part.kind in ("gather", "einsum"):
-                around = plain(visit.path).rpartition(".")[0]
-                yield from (f"{around}.{name}".removeprefix(".") for name in rows_of(node, visit.graph))
+        node, graph = visit.node, visit.graph
+        if isinstance(node, TypedBlock) and node.part.kind in ("gather", "einsum") and graph is not None:
+            around = plain(visit.path).rpartition(".")[0]
+            yield from (f"{around}.{name}".removeprefix(".") for name in rows_of(node, graph))
 
 
 def rows_of(node: TypedBlock, graph: TypedGraph) -> Iterator[str]:

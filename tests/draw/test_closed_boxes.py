@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from composer.draw.style.line_breaks import LINE, with_ends
 from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import as_written
 from tests.draw.read_back import DrawnBox, Model, Place, closed, lies, loose, read, whole
+from tests.draw.read_names import misnamed_titles
 
 UNIT = """recipe: unit
 inputs: {image: "float[batch, 3, 40, 40]", flags: "bool[batch]"}
@@ -285,10 +287,11 @@ def test_doc_that_only_repeats_what_a_box_says_is_left_out() -> None:
 
 
 def test_boxes_of_one_title_have_the_names_of_their_nodes() -> None:
-    """Though these begin with the title; a block that is alone has none."""
-    recipe = composer.load(INCEPTION)
-    named = {box.path: box.name for box in read(recipe.draw().svg()).boxes if box.name and "." not in box.path}
-    assert named == {"module3a": "module3a", "module3b": "module3b", "stem": "stem", "last": "last"}
+    """Though these begin with the title, which begins with a name that says what for; a block that is alone has none."""
+    boxes = read(composer.load(INCEPTION).draw().svg()).boxes
+    named = {box.path: box.name for box in boxes if box.name and "." not in box.path}
+    assert named == {"module3a": "module3a", "module3b": "module3b", "last": "last"}
+    assert "Stem · Conv ReLU" in {line for box in boxes for line in box.lines}
     alone = composer.load(INCEPTION.replace("  module3b: {type: module, wide: 5}\n", ""))
     assert "module3a" not in {box.name for box in read(alone.draw().svg()).boxes}
 
@@ -446,11 +449,12 @@ def test_body_of_a_branch_has_the_name_of_this() -> None:
     """Where another box has its title; two of one name have none, and a name that is no node's is found."""
     recipe = composer.load(TURNS)
     svg = recipe.draw().svg()
-    assert {box.path: box.name for box in read(svg).boxes if box.name} == {
-        "outgoing.body": "outgoing",
-        "incoming.body": "incoming",
+    assert {box.path: box.lines[0] for box in read(svg).boxes if box.path.endswith("body")} == {
+        "outgoing.body": "Outgoing · Turn",
+        "incoming.body": "Incoming · Turn",
     }
-    assert [*lies(read(svg.replace(">incoming<", ">outgoing<")), Model(recipe.program))]
+    planted = svg.replace(">Incoming · Turn<", ">Outgoing · Turn<")
+    assert [*misnamed_titles(planted, read(planted), Model(recipe.program), recipe.program)]
     same = TURNS.replace("  outgoing: {type: residual, body: turn}", "  first: {graph: {incoming: {type: residual, body: turn}}}")
     assert not any(box.name for box in read(composer.load(same).draw().svg()).boxes)
 
@@ -830,7 +834,7 @@ def test_box_with_the_parameters_of_another_one_beside_it_says_only_that() -> No
     """What is in both is told once; a list of numbers tells its length once, and a formula the numbers that it names."""
     assert lines(TWICE, "one")[1:] == ["Linear 8 → 16 · ReLU · Linear 16 → 8 · 30·tanh(down / 30)", "one · 280"]
     assert lines(TWICE, "two")[1:] == ["two · shared with one"]
-    assert lines(TWICE, "shift")[1:] == ["8", "shift"]
+    assert lines(TWICE, "shift") == ["shift", "learned 8"]
 
 
 def test_header_of_a_narrow_frame_is_broken_between_words() -> None:
@@ -1007,8 +1011,8 @@ SENTENCE = "The row of a table whose direction is nearest to that of what each p
 
 
 def test_box_of_operations_alone_says_what_they_are_for() -> None:
-    """In the words of its author, in lines of about the same length, and which tables it has; but not where numbers may differ,
-    or where maps tell more.
+    """In the words of its author, in lines of about the same length, without the tables beside it; but not where numbers may
+    differ, or where maps tell more.
     """
     usual = LOOKED_UP.format(doc=SENTENCE, read="x", more="")
     (box,) = (one for one in read(composer.load(usual).draw().svg()).boxes if one.path == "nearest")
@@ -1016,9 +1020,8 @@ def test_box_of_operations_alone_says_what_they_are_for() -> None:
         "Nearest",
         "The row of a table whose direction is",
         "nearest to that of what each position brings",
-        "table 40 × 12",
-        "480",
     ]
+    assert lines(usual, "nearest.table") == ["Table", "learned 40 × 12", "480"]
     for doc, read_there, more in (
         ("The nearest of 40 rows.", "x", ""),
         (SENTENCE.replace("of a table", "of a table that " + "is very long and " * 4), "x", ""),
@@ -1036,7 +1039,9 @@ def test_sentence_of_a_block_stands_in_the_first_of_its_boxes() -> None:
     doc = "    doc: How much two pictures meet.\n"
     bare = APART.replace("JOIN", "concat, axis: -3").replace("  near:\n", f"  near:\n{doc}").replace(" / shrink", "")
     bare = bare.replace("    params: {shrink: 1}\n", "").replace("shrink: 4, ", "")
-    assert [lines(bare, path)[1] for path in ("large", "small")] == ["How much two pictures meet"] * 2
+    closed = read(composer.load(bare).draw(details=["none"]).svg())
+    said = {box.path: whole(box)[1] for box in closed.boxes if box.path in ("large", "small")}
+    assert said == dict.fromkeys(("large", "small"), "How much two pictures meet")
 
 
 FEW = """recipe: few
@@ -1184,3 +1189,25 @@ graph:
     boxes = [box for box in scene.boxes if box.about.path == "one"]
     assert boxes and all(box.hue == "rec" and box.icons for box in boxes)
     assert any(detail.texts[0].text == "Recurrent" for detail in scene.details)
+
+
+def test_a_closed_box_tells_what_goes_around_one_box_in_it_and_what_multiplies_its_input() -> None:
+    """A residual around a block that is closed itself, and a matrix for what it is made of."""
+    levels = drawn_lines("latent_diffusion")
+    assert levels["down.0"][1] == "× 2 Layer (Res block, Spatial Transformer with skip)"
+    assert levels["up.3"][1] == "3 × (concat · Res block · Spatial Transformer with skip)"
+    assert "matrix product with the input" in " ".join(drawn_lines("pointnet")["input_transform"])
+
+
+def test_uses_of_a_block_that_differ_in_a_pattern_tell_it() -> None:
+    """Sums over other axes; and attention along another axis, how that is turned."""
+    boxes = drawn_lines("evoformer")
+    assert "matrix product b i k c, b j k c → b i j c" in boxes["blocks.outgoing.body"]
+    assert "matrix product b k i c, b k j c → b i j c" in boxes["blocks.incoming.body"]
+    assert boxes["blocks.m_column.body"][1] == "transpose · LN · MHA 8 heads · transpose"
+
+
+def drawn_lines(paper: str) -> dict[str, list[str]]:
+    """Return what each box of a paper's figure says."""
+    scene = composer.load(Path(__file__).parent / f"papers/{paper}.yaml").draw().scene
+    return {box.about.path: [text.text for text in box.texts] for box in scene.boxes}

@@ -394,11 +394,11 @@ def test_details_of_papers_are_sound(path: Path) -> None:
 
 
 def test_a_detail_names_its_place_where_a_closed_block_of_its_kind_is_another() -> None:
-    """The block of a U whose skip is a map elsewhere, inside of what is closed, which is told too."""
+    """The block of a U whose skip is a map elsewhere, inside of what is closed, which is told too; and one of other widths."""
     scene = composer.load(Path(__file__).parent / "papers/latent_diffusion.yaml").draw().scene
     said = {one.texts[0].text: [text.text for text in one.texts[1:]] for one in scene.details}
     assert said["Res block"] == ["as in middle.res1", "in some others: conv 1 × 1 on the skip"]
-    assert said["Spatial Transformer"] == []
+    assert said["Spatial Transformer"] == ["as in middle.transformer"]
 
 
 def test_a_detail_is_of_the_use_of_which_most_is_read() -> None:

@@ -172,3 +172,22 @@ def test_noise_that_a_closed_block_draws_comes_in_by_its_name() -> None:
     boxes = {one.about.path for one in scene.boxes if one.texts and "Style layer" in {text.text for text in one.texts}}
     assert {one.target for one in scene.references if one.text.text == "noise"} == boxes
     assert_every_edge("stylegan", recipe.program, scene)
+
+
+HALVES = """recipe: halves
+inputs: {x: "float[batch, 8, 4, 4]"}
+graph:
+  parts: {type: split, axis: -3, into: [left, right], in: x}
+  conv: {type: conv2d, out: 4, kernel_size: 3, padding: 1, in: parts.right}
+  joined: {type: concat, axis: -3, in: [parts.left, conv]}
+outputs: {y: joined}
+"""
+
+
+def test_a_first_output_goes_off_at_the_side_where_the_second_one_is_not() -> None:
+    """The second part of a split comes around to the block above, and the first one goes past that at its other side."""
+    wires = {wire.target: wire for wire in composer.load(HALVES).draw().scene.wires if wire.source == "parts"}
+    first, second = (wires[target].points for target in ("joined", "conv"))
+    middle = second[-1][0]
+    assert all(x <= middle for x, _ in first)
+    assert all(x >= middle for x, _ in second)

@@ -49,10 +49,18 @@ def test_a_map_to_one_number_gives_a_number() -> None:
 
 @pytest.mark.parametrize(
     "recipe",
-    [text(length=2), text(more=", score: score"), text(source="w")],
+    [
+        text(length=2),
+        text(more=", score: score"),
+        text(source="w"),
+        text().replace("  s:", "  same: identity\n  s:").replace("index: 0, in: score", "index: 0, in: same"),
+        text().replace("  s:", "  half: {compute: score / 2}\n  s:").replace("index: 0, in: score", "index: 0, in: half"),
+    ],
 )
 def test_what_is_more_than_that_stays(recipe: str) -> None:
-    """One of two numbers; what something else reads with that axis; and an input, where a formula needs the name."""
+    """One of two numbers; what something else reads with that axis; where a formula needs the name, an input, and what may be no
+    box itself.
+    """
     scene = checked(recipe)
     assert "s" in shown_in(scene)
 

@@ -73,8 +73,10 @@ class Brief:
 
     def said(self, by: int) -> tuple[str, ...]:
         """Return what is told of it in a form so much shorter than the fullest, with what stands behind it and around both."""
-        *before, last = self.shortened(by), *(self.then.split(" · ") if self.then else ())
-        return *before, f"{last}{SHORTCUT}{self.shortcut[min(by, len(self.shortcut) - 1)]}" if self.shortcut else last
+        said = [self.shortened(by), *(self.then.split(" · ") if self.then else [])]
+        if self.shortcut:
+            said[-1] += f"{SHORTCUT}{self.shortcut[min(by, len(self.shortcut) - 1)]}"
+        return tuple(said)
 
     def without_norms(self) -> Brief:
         """Return it without the norms behind it and on the skip connection."""

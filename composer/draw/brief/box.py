@@ -236,19 +236,21 @@ def norms_at_readers(leaves: Sequence[Leaf | OpenMixture], flow: Flow) -> list[L
 
 
 def with_turns(found: list[Brief], leaves: Sequence[Leaf | OpenMixture]) -> list[Brief]:
-    """Return the blocks of a box in which one closed box, or one between such as move values, alone does more than that and to
-    normalize, with how values are moved before and after it: this is what the box around it is for. A block that stands elsewhere
-    too is told by its name.
+    """Return the blocks of a box in which one closed box alone does more than to move values, or attention between such as move
+    values more than to normalize them, with how values are moved before and after that: this is what the box around it is for. A
+    block that stands elsewhere too is told by its name.
     """
-    places = [place for place, one in enumerate(found) if one.weight > NORMS]
+    places = [place for place, one in enumerate(found) if one.weight > MOVES and one.weight != NORMS]
     turned = [isinstance(leaf, Leaf) and leaf.look.low for leaf in leaves]
     if len(places) != 1 or not any(turned):
         return found
     (at,), only = places, leaves[places[0]]
-    boxed = isinstance(only, Leaf) and only.closed
-    if not boxed and not (found[at].weight == MAIN and any(turned[:at]) and any(turned[at + 1 :])):
+    if not isinstance(only, Leaf):
         return found
-    again = isinstance(only, Leaf) and only.elsewhere
+    boxed = only.closed and all(one.weight != NORMS for one in found)
+    if not boxed and not (only.look.hue == "attn" and any(turned[:at]) and any(turned[at + 1 :])):
+        return found
+    again = only.elsewhere
     by_name = [replace(one, forms=one.forms[-1:]) if again and one.weight > MOVES else one for one in found]
     return [
         replace(one, forms=(one.forms[-1].lower(),), weight=OPERATIONS) if low else one

@@ -29,6 +29,8 @@ WORD = re.compile(r"(?:^|(?<=, ))([^\W\d][^,()\d]*)(?=$|[,)])")
 """Something in a box that no number tells from others, such as an activation."""
 BESIDE_WORD = re.compile(r", ([^\W\d][^,()\d]*)(?=[,)])")
 """The same behind something else in brackets."""
+ARROW = " → "
+"""What stands in a pattern between what comes in and what it gives."""
 CLAUSE_WORDS = 5
 """Words from which on the beginning of a sentence says something by itself: `A class, a timestep and patches` is cut nowhere."""
 
@@ -208,8 +210,9 @@ def with_patterns(flow: Flow, uses: Mapping[str, str], groups: Mapping[str, Type
 
 
 def products_in(node: TypedGroup) -> list[Look]:
-    """Return the looks of the products along named axes that a group computes itself, in their order."""
-    return [look(one) for one in node.graph.nodes if isinstance(one, TypedBlock) and one.part.kind == "einsum"]
+    """Return the looks of the operations with a pattern, such as products along named axes, of a group itself, in their order."""
+    looks = (look(one) for one in node.graph.nodes if isinstance(one, TypedBlock))
+    return [one for one in looks if one.operation and one.facts and ARROW in one.facts[0]]
 
 
 def with_pattern(facts: Sequence[str], product: Look) -> tuple[str, ...]:

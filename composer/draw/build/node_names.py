@@ -31,6 +31,8 @@ ROLE = re.compile(r"[a-z]{3,}(_[a-z]{3,})*")
 """A name of words, which may say what a block is for."""
 LAYERS = {"act", "attention", "attn", "conv", "embed", "ffn", "layer", "mlp", "norm", "proj"}
 """Words that say what a block is made of."""
+PLACES = {"one", "two", "three", "four", "first", "second", "third", "last"}
+"""Words that say which of several it is."""
 
 NO_ROLE = re.compile(r"(^|_)(act|activation)\d*(_|$)|^[a-z]{1,2}\d+$")
 """A name that tells no more of an activation than that it is one, such as `a1` or `last_act`."""
@@ -83,7 +85,7 @@ def is_role(name: str) -> bool:
     >>> [*map(is_role, ("prior", "write_head", "conv", "conv1", "x", "lower_norm"))]
     [True, True, False, False, False, False]
     """
-    return ROLE.fullmatch(name) is not None and LAYERS.isdisjoint(name.split("_"))
+    return ROLE.fullmatch(name) is not None and (LAYERS | PLACES).isdisjoint(name.split("_"))
 
 
 def numbered_name(item: Item) -> str:

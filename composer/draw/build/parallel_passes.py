@@ -26,10 +26,10 @@ def read_inside(graph: TypedGraph) -> set[str]:
 
 
 def shared_input(node: TypedRepeat) -> str:
-    """Return the first input that parallel passes read and that is one value for all, or of which each reads another pass of one
-    repeat; nothing where there is none.
+    """Return the first input that passes read which are parallel or handed nothing, and that is one value for all, or of which
+    each reads another pass of one repeat; nothing where there is none.
     """
-    if not is_parallel(node):
+    if not is_parallel(node) and first_input(node.passes[0]):
         return ""
     read = set().union(*map(read_inside, node.passes))
     given = [{wire.port: wire.refs for wire in one.wires} for one in node.node.passes]

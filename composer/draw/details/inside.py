@@ -190,7 +190,8 @@ def without_colors(flow: Flow) -> Flow:
                 return replace(item, row=replace(row, kinds=()))
             case Group(kinds=()):
                 return item.map_flows(without_colors)
-        return item
+            case _:
+                return item
 
     return flow.map_items(plain_item)
 

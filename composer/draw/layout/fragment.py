@@ -107,8 +107,7 @@ def copied(found: Fragment) -> Fragment:
     """Return the same in another place of its own."""
     pieces = Pieces()
     pieces.take(found.pieces)
-    ways = {"ends": {**found.ends}, "taps": {**found.taps}, "below": {**found.below}, "above": {**found.above}}
-    return replace(found, pieces=pieces, **ways)
+    return replace(found, pieces=pieces, ends={**found.ends}, taps={**found.taps}, below={**found.below}, above={**found.above})
 
 
 def widen(found: Fragment, side: int, reach: float) -> None:

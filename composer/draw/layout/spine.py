@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, pairwise
 
 from composer.draw.diagram import Flow, Item, Leaf
-from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, InnerOutput, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, InnerOutput, NodeOutput, Origin
 from composer.draw.geometry import Area
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.outer_inputs import OuterInput
@@ -103,11 +103,18 @@ class Spine:
 
     begun: Mapping[str, str] = field(init=False)
     """Of what branches side by side begin with, the path of all of these."""
+    turned: frozenset[str] = field(init=False)
+    """Items of which the next one reads a second output, which comes around from their side: what they give first goes off at
+    the other side, where it does not cross that.
+    """
     led_out: dict[str, set[InnerOutput]] = field(default_factory=dict, init=False)
     """Of each frame, what is read by a wire from its inside."""
 
     def __post_init__(self) -> None:
         self.begun = begun_in_branches(self.flow)
+        self.turned = frozenset(
+            below.about.path for below, above in pairwise(self.flow.items) if goes_around(self.flow, below, above)
+        )
         self.read = frozenset(edge.source.origin for edge in self.flow.edges)
         for source in (*(edge.source for edge in self.flow.all_edges()), *([self.flow.outlet] if self.flow.outlet else [])):
             if isinstance(source.origin, InnerOutput):
@@ -133,6 +140,8 @@ class Spine:
         """Return at which side a value goes into a lane that leads to below a block: where it leaves a frame, else where lanes
         are.
         """
+        if source.path in self.turned and source.origin == NodeOutput(source.path):
+            return -self.options.side
         inside = isinstance(source.origin, InnerOutput) or source.path in self.begun
         number = self.number(source) if inside else None
         known = number is not None and number < len(self.stations)  # a wire back comes from above
@@ -152,3 +161,10 @@ class Spine:
         self.beside.append(area)
         self.found.right = max(self.found.right, area.right)
         self.found.left = max(self.found.left, -area.left)
+
+
+def goes_around(flow: Flow, below: Item, above: Item) -> bool:
+    """Return whether an item is led up to by a second output of the one below it alone, which leaves that at a side."""
+    streams = [edge.source for edge in flow.edges_into(above.about.path) if edge.main and edge.upward and not edge.passage]
+    origins = [source.origin for source in streams if source.path == below.about.path]
+    return len(origins) == len(streams) == 1 and isinstance(origins[0], NodeOutput) and bool(origins[0].port)

@@ -33,14 +33,14 @@ def _opened(flow: Flow, opens: Opens, apart: Collection[str]) -> tuple[Flow, set
     that have passages.
     """
     given, opened = set[str](), set[str]()
-    for item in reversed(flow.items):
-        for by_name in (apart, flow.by_path) if isinstance(item, Group) else ():
-            whole = _Passages(item, flow, by_name)
+    for group in [item for item in reversed(flow.items) if isinstance(item, Group)]:
+        for by_name in (apart, flow.by_path):
+            whole = _Passages(group, flow, by_name)
             found = whole.opened()
-            if found is not None and opens(item, found[0]):
+            if found is not None and opens(group, found[0]):
                 flow = found[1]
                 given |= whole.frames
-                opened.add(item.about.path)
+                opened.add(group.about.path)
                 break
             if not whole.frames:
                 break

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from composer.draw.build.blocks import is_identity
 from composer.draw.build.descriptions import whole
 from composer.draw.build.levels import Depth
-from composer.draw.build.node_names import read_by_name
+from composer.draw.build.node_names import names_in, read_by_name
 from composer.draw.build.simpler.everywhere import EveryGraph, graph_of
 from composer.draw.build.simpler.reductions import Merged, readers_in
 from composer.draw.paths import plain
@@ -84,8 +85,11 @@ def is_squeeze(node: TypedBlock) -> bool:
 
 
 def gives_alone(maker: TypedBlock, graph: TypedGraph) -> bool:
-    """Return whether one value is all that a block gives, and one reference all that reads it; a dropout has no box for more."""
-    return len(maker.outputs) == 1 and readers_in(graph)[maker.name] == 1 and maker.part.drop_rate() is None
+    """Return whether one value is all that a block gives, and one reference all that reads it. What may be no box itself, as a
+    dropout, an identity or a formula of which each operation is one, can have no other name.
+    """
+    alone = len(maker.outputs) == 1 and readers_in(graph)[maker.name] == 1
+    return alone and maker.part.drop_rate() is None and not is_identity(maker) and not names_in(maker)
 
 
 def _read_in_place(node: TypedBlock, ref: Ref, graph: TypedGraph, maker: TypedBlock | None = None) -> TypedGraph:

@@ -15,12 +15,12 @@ from composer.draw.geometry import Point
 from composer.draw.graphviz_programs import Missing, pure
 from composer.draw.layout.beside.borders import centered, passages_of
 from composer.draw.layout.beside.heights import STREAM, LevelWires, in_two_rows, ranks
-from composer.draw.layout.beside.in_line import in_line
 from composer.draw.layout.beside.layers import BEGINS, STRAIGHT, Layers, slot
 from composer.draw.layout.beside.measure import PAGE_WIDTH, clearer, measured
 from composer.draw.layout.beside.order import Kin, turned
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, parallel_streams
-from composer.draw.layout.beside.spread import spread
+from composer.draw.layout.beside.stages.in_line import in_line
+from composer.draw.layout.beside.stages.spread import spread
 from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.beside.wide_boxes import StreamLanes, wide_paths
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
@@ -260,7 +260,8 @@ class _Items:
     def put_in_line(self, nodes: dict[str, RankNode], lay: Callable[[str, Item], RankNode]) -> None:
         """Move frames above each other that the same streams go through, so that these go straight up."""
         frames = {path: nodes[path] for path in self.items if path in nodes and len(nodes[path].below) > 1}
-        found = in_line(frames, self.links) if len(frames) > 1 else {}
+        apart = len({self.rank[path] for path in frames}) == len(frames) > 1
+        found = in_line(frames, self.links) if apart else {}
         for path, one in found.items():
             self.apart[path] = one.apart
             nodes[path] = lay(path, self.items[path])

@@ -40,7 +40,8 @@ class _Parts:
 
     def __post_init__(self) -> None:
         pieces = self.found.pieces
-        solid = [one.area for one in (*pieces.boxes, *pieces.merges, *pieces.frames[1:])]
+        solid = [one.area for one in pieces.boxes] + [one.area for one in pieces.merges]
+        solid += [one.area for one in pieces.frames[1:]]
         upright = dict.fromkeys(piece for wire in pieces.wires for piece in _upright(wire.points))
         texts = [one.area for one in (*pieces.texts, *(one.text for one in pieces.references))]
         self.areas = [*solid, *upright, *texts]

@@ -26,6 +26,7 @@ class StreamsInLine:
     lanes: dict[str, dict[int, float]] = field(default_factory=dict)
     """Of each frame, where each stream goes through it, seen from its middle."""
     count: int = 0
+    """How many streams there are."""
 
     def add(self, path: str, frame: RankNode) -> None:
         """Add a frame that stands above those before."""

@@ -1,0 +1,1 @@
+"""Stages that several streams go through, above each other."""
