@@ -14,6 +14,7 @@ from composer.draw.paths import above, belongs
 ONE_NUMBER = re.compile(r"(?:[\d.]+ \+ )?0·\w+")
 """A formula whose value is one number, in the shape of another value."""
 
+
 def split_into_columns(flow: Flow) -> list[Flow]:
     """Return the columns of a page: blocks between which the stream flows; the one with the model's output last, but
     for those of further outputs that the recipe has after it, which nothing else reads or which read it.

@@ -172,7 +172,9 @@ def said_in_all(looks: Sequence[Look], *, in_order: bool) -> tuple[str, ...]:
         return common
     alike = [*zip(*(seen.facts for seen in looks), strict=True)]
     bare = [facts[0] if len({*facts}) == 1 else CHANNELS.sub("", facts[0]) for facts in alike]
-    known = all(CHANNELS.sub("", fact) == CHANNELS.sub("", said) for facts, said in zip(alike, bare, strict=True) for fact in facts)
+    known = all(
+        CHANNELS.sub("", fact) == CHANNELS.sub("", said) for facts, said in zip(alike, bare, strict=True) for fact in facts
+    )
     own = [facts[0] for facts in alike if len({*facts}) == 1]
     return tuple(bare) if known and one[: len(own)] != tuple(own) else common
 
