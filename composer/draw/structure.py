@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -38,12 +38,17 @@ class Parallel:
 
 
 def parallel_part(flow: Flow) -> Parallel | None:
-    """Return the first branches of a flow, each of at least one block, that fork from one value, which nothing else reads, or
-    start from one input of the flow each, which other blocks only join, and meet; nothing where there are none.
+    """Return the first branches of a flow; nothing where there are none."""
+    return next(parallel_parts(flow), None)
+
+
+def parallel_parts(flow: Flow) -> Iterator[Parallel]:
+    """Yield the branches of a flow, each of at least one block, that fork from one value, which nothing else reads but sums
+    further up, as skip connections do, or start from one input of the flow each, which other blocks only join, and meet.
     """
     items = flow.by_path
     if not all(isinstance(item, Leaf) for item in items.values()):
-        return None
+        return
     reads: dict[str, list[object]] = {}
     readers: dict[object, list[str]] = {}
     for edge in flow.edges:
@@ -64,12 +69,11 @@ def parallel_part(flow: Flow) -> Parallel | None:
             branches.append(tuple(chain))
         if len(branches) < 2 or not all(branches):
             continue
-        forked = len({*starts}) == 1 and len(readers[starts[0]]) == len(branches)
         others = {target for start in starts for target in readers[start]} - {chain[0] for chain in branches}
+        forked = len({*starts}) == 1 and all(met.get(other) == "+" for other in others)
         apart = len({*starts}) == len(branches) and items.keys().isdisjoint(starts) and others <= met.keys()
         if forked or apart:
-            return Parallel(tuple(branches), join, met[join], forked)
-    return None
+            yield Parallel(tuple(branches), join, met[join], forked)
 
 
 def behind_skip(flow: Flow) -> tuple[str, ...] | None:

@@ -28,13 +28,27 @@ def called(name: str, texts: Iterable[str]) -> str:
     ('PatchGAN', 'NT-Xent')
     >>> called("image_encoder", ["The Image Encoder."]), called("atrous_aspp", ["An atrous ASPP."])
     ('Image encoder', 'Atrous ASPP')
+    >>> called("two_tower", ["A Two-Tower recommender."]), called("mlp_mixer", ["An mlp-mixer."])
+    ('Two-tower', 'MLP-mixer')
     """
     letters = re.findall(r"[^\W_]", name)
     word = re.compile(rf"(?<![\w-]){'[ -]?'.join(letters)}(?![\w-])", re.IGNORECASE)
-    known = (found for text in texts for found in word.findall(text) if OTHER_CAPITALS.search(found))
-    said = next(known, "") if len(letters) > 1 else ""
-    first = said.partition(" ")[0]
-    return (said if OTHER_CAPITALS.search(first) else f"{said[:1].upper()}{said[1:]}") or spoken(name)
+    written = [found for text in texts for found in word.findall(text)] if len(letters) > 1 else []
+    said = next((found for found in written if OTHER_CAPITALS.search(found)), "")
+    if not said:
+        return next((hyphened(name, found) for found in written if "-" in found), spoken(name))
+    return said if OTHER_CAPITALS.search(said.partition(" ")[0]) else f"{said[:1].upper()}{said[1:]}"
+
+
+def hyphened(name: str, found: str) -> str:
+    """Return a name as a title, with the hyphens with which a text writes it between its words.
+
+    >>> hyphened("two_tower", "Two-Tower"), hyphened("lookup", "look-up")
+    ('Two-tower', 'Lookup')
+    """
+    words, between = spoken(name).split(" "), re.findall(r"[ -]", found)
+    whole = [*map(len, words)] == [*map(len, re.split(r"[ -]", found))]
+    return "".join(word + sign for word, sign in zip(words, [*between, ""], strict=True)) if whole else spoken(name)
 
 
 def passes_in_words(name: str, first: int, final: int, last: int) -> str:

@@ -27,11 +27,13 @@ from composer.draw.brief.words import MORE, TIMES, HasRoom, as_said, cut, in_one
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
 from composer.draw.edges import grouped
 from composer.draw.series import REPEAT
-from composer.draw.structure import Parallel, behind_skip, exchanges, parallel_part, shortcut_of, side_by_side
+from composer.draw.structure import Parallel, behind_skip, exchanges, parallel_part, parallel_parts, shortcut_of, side_by_side
 from composer.draw.wording import shares_of
 
-OWN_SKIP, WITH_INPUT = " with skip", " with the input"
-"""What stands behind a box around which alone its input goes, and behind the last operation if it reads what comes into all."""
+OWN_SKIPS = {"+": " with skip", "‖": " ‖ skip"}
+"""What stands behind a box around which alone its input goes, by the sign where both meet."""
+WITH_INPUT = " with the input"
+"""What stands behind the last operation if it reads what comes into all."""
 MAX_LETTERS = 64
 """Letters of what a row tells of a kind of passes."""
 ROOMS = (64, 48, 32)
@@ -173,7 +175,7 @@ def briefs(flow: Flow) -> list[Brief]:
             one = replace(one, forms=tuple(f"causal {form}" for form in one.forms))
         if isinstance(item, Leaf) and item.after.startswith(DROPOUT) and one.weight > NORMS:
             one = replace(one, then=" · ".join(filter(None, (one.then, item.after))))
-        ends = {True: OWN_SKIP}.get(item.about.path in skipped, WITH_INPUT if item.about.path in again else "")
+        ends = skipped.get(item.about.path, WITH_INPUT if item.about.path in again else "")
         forms = tuple(f"{scaled(form)}{ends}" for form in one.forms)
         found.append(replace(one, forms=forms, behind=item.about.path in behind))
     found = with_turns(found, leaves)
@@ -188,20 +190,23 @@ def briefs(flow: Flow) -> list[Brief]:
     return [*structured(flow, with_repeats(flow, by_path)).values()]
 
 
-def with_own_skips(flow: Flow) -> set[str]:
-    """Return the paths of the closed boxes in a flow around which alone goes what they read, to a sum of both."""
+def with_own_skips(flow: Flow) -> dict[str, str]:
+    """Return what is said of the closed boxes in a flow around which alone goes what they read, to a sum of both or to where both
+    are put together, by their paths.
+    """
     wires = [edge for edge in flow.all_edges() if not (edge.shape_only or edge.back)]
     reads = grouped(wires, lambda edge: edge.target)
     leaves = {leaf.about.path: leaf for leaf in flow.leaves() if isinstance(leaf, Leaf)}
     whole = flow.entry if behind_skip(flow) is not None else None
-    found = set[str]()
+    found: dict[str, str] = {}
     for path, leaf in leaves.items():
-        sources = [edge.source for edge in reads.get(path, ())] if leaf.look.sign == "+" else []
+        said = OWN_SKIPS.get(leaf.look.sign or "", "")
+        sources = [edge.source for edge in reads.get(path, ())] if said else []
         for own, other in permutations(sources, 2) if len(sources) == 2 else ():
             box = leaves.get(own.path)
             read = {edge.source.origin for edge in reads.get(own.path, ()) if edge.main}
             if box is not None and box.closed and other.origin in read and other.origin != whole:
-                found.add(own.path)
+                found[own.path] = said
     return found
 
 
@@ -367,9 +372,13 @@ def repeats_in(flow: Flow) -> Iterator[Group]:
 
 def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:
     """Return blocks by their paths, with branches that meet as one, and with the shortcut around a branch behind its end."""
-    part = parallel_part(flow)
-    if part is None:
-        return by_path
+    for part in parallel_parts(flow):
+        by_path = with_branches(by_path, part)
+    return by_path
+
+
+def with_branches(by_path: dict[str, Brief], part: Parallel) -> dict[str, Brief]:
+    """Return blocks by their paths, with those of some branches as one, where each of these has a block that is told."""
     own = [[path for path in branch if path in by_path and worth_telling(by_path[path])] for branch in part.branches]
     if not all(own) or any(by_path[path].times > 1 for branch in own for path in branch):
         return by_path

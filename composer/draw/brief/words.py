@@ -158,4 +158,4 @@ def several(turn: Sequence[str], count: int) -> str:
     (said,) = turn
     if count == 1:
         return said
-    return f"{said} {count} times" if said.startswith("× ") else f"{count} × {said}"
+    return f"{said} {count} times" if said.startswith("× ") or said[:1].isdigit() else f"{count} × {said}"

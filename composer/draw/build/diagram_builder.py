@@ -309,6 +309,8 @@ class DiagramBuilder:
                     return add_pieces(self.captions, node, pieces, given, place, out)
                 if self.opens(place.path) and (loops := steps(node)) and self.has_room(loops, place.path):
                     return StepsBuilder(self.captions, node, place).add(loops, given, out)
+                if node.part.vocab_field:
+                    self.names[place.path] = node.name  # the tables of users and of items are told apart by what for
                 gives = add_block(self.captions, node, given, place, out, self.routed, places_of(node, values))
                 if self.merged and (merged := self.merged.get(plain(place.path))) is not None:
                     out.items[-1] = tell_merged(out.items[-1], merged)

@@ -87,8 +87,17 @@ def all_differ(graph: TypedGraph, kept: Callable[[str], bool], *, nested: bool) 
             continue
         if _is_sequence(node) and _differ_in_sizes(node.passes) and all(map(_told_in_words, node.passes)):
             stages = all(map(holds_layers, node.passes))
-            if not nested if stages else all(map(_is_short_chain, node.passes)):
+            in_frames = nested and not _ends_early(node.passes)
+            if not in_frames if stages else all(map(_is_short_chain, node.passes)):
                 yield node.name
+
+
+def _ends_early(passes: Sequence[TypedGraph]) -> bool:
+    """Return whether passes consist of the same nodes but for the last one, which lacks those at their ends: in frames for both
+    kinds, one would seem to stand beside the other.
+    """
+    *before, last = ([*one.by_name] for one in passes)
+    return all(own == before[0] for own in before) and len(last) < len(before[0]) and before[0][: len(last)] == last
 
 
 def _is_sequence(node: TypedRepeat) -> bool:

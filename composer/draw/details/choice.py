@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from composer.draw.build.closed_groups import holds_layers
 from composer.draw.build.group_places import GroupPlace, branching, contents, has_streams, nodes_in
+from composer.graph.typed import TypedRepeat
 
 MIN_NODES = 3
 """Nodes of a block from which on it is worth a detail of its own."""
@@ -24,6 +26,8 @@ class Candidate:
     """In the order of the data."""
     pulled_out: bool = False
     """Whether several uses of the block that they are of are closed to fit a page: a detail tells what these would in place."""
+    passes: str = ""
+    """The path of the repeat of which each pass is a box that it is in; nothing for one that is a box itself."""
 
     @property
     def path(self) -> str:
@@ -61,7 +65,7 @@ class Candidate:
         """The smaller, the more it is worth a detail: the block that the model is about, what the page has no room for in its
         place or what is used often, and then what is least like a chain.
         """
-        return 0 if self.branching >= TELLING else 1 if self.is_urgent else 2, -self.branching * len(self.places)
+        return 0 if self.branching >= TELLING or self.passes else 1 if self.is_urgent else 2, -self.branching * len(self.places)
 
 
 def is_other_use(one: Candidate, other: Candidate) -> bool:
@@ -76,10 +80,15 @@ def is_small(place: GroupPlace) -> bool:
 
 
 def candidates(
-    groups: Sequence[GroupPlace], boxes: Collection[str], frames: Collection[str], closed: Collection[str] = ()
+    groups: Sequence[GroupPlace],
+    boxes: Collection[str],
+    frames: Collection[str],
+    closed: Collection[str] = (),
+    apart: Collection[str] = (),
 ) -> Iterator[Candidate]:
     """Yield the closed blocks of a drawing, given the paths of its boxes and of its frames, that stand open nowhere in it; some
-    are `closed` to fit a page.
+    are `closed` to fit a page. Of repeats of which each pass is a box, `apart`, also the blocks of the recipe in these that hold
+    layers: such as an hourglass, of which a model stacks two.
     """
     opened = {one.form for one in groups if one.path in frames}
     uses = Counter(one.block for one in groups if one.block and one.path in closed)
@@ -87,7 +96,15 @@ def candidates(
     for one in groups:
         if one.path in boxes and one.form not in opened:
             alike.setdefault(one.form, []).append(one)
-    return (Candidate(tuple(places), uses[places[0].block] > 1) for places in alike.values())
+    yield from (Candidate(tuple(places), uses[places[0].block] > 1) for places in alike.values())
+    repeats = {one.path: one.node for one in groups if one.path in apart}
+    for one in groups:
+        around, _, name = one.path.rpartition(".")
+        repeat, graph = repeats.get(around), contents(one.node)
+        if not (one.block and graph is not None and isinstance(repeat, TypedRepeat)) or one.form in {*opened, *alike}:
+            continue
+        if holds_layers(graph) and all(name in each.by_name for each in repeat.passes):
+            yield Candidate((one,), passes=around)
 
 
 def wanted(found: Iterable[Candidate], details: Sequence[str]) -> list[Candidate]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
+from blocks.core import spoken
 from composer.draw.about import About
 from composer.draw.build.group_places import GroupPlace, contents
 from composer.draw.build.levels import Depth
@@ -23,9 +24,10 @@ from composer.draw.layout.ends.places import tell_places
 from composer.draw.layout.ends.slants import slanted
 from composer.draw.layout.fragment import Fragment, Pieces
 from composer.draw.layout.page import MARGIN, body
-from composer.draw.paths import INPUTS, is_output, is_pass, lies_in, output_path, plain, title_of
+from composer.draw.paths import INPUTS, above, is_output, is_pass, last_step, lies_in, output_path, plain, title_of
 from composer.draw.scene import Box, Detail, Scene
 from composer.draw.style.typography import Typography
+from composer.draw.wording import each_pass
 
 MAX_DETAILS, MAX_FREE = 3, 4
 """Blocks that are drawn from inside beside a figure by itself: of more, a reader cannot tell what it is about; and where there is
@@ -66,7 +68,7 @@ class Details:
         tried: set[str] = set()
         while len(scene.details) < most:
             closed = {plain(box.about.path) for box in boxes if details or not is_pass(box.about.path)}  # these tell their sizes
-            found = wanted(candidates(self.groups(), closed, frames, depth.closed), details)
+            found = wanted(candidates(self.groups(), closed, frames, depth.closed, passes_in(boxes)), details)
             left = [one for one in found if one.path not in tried]
             if not left:
                 break
@@ -104,7 +106,7 @@ class Details:
             return scene
         taken, page = free_page(alone)
         extents = [(one.width, one.height) for one in scene.details]
-        near = [boxes[plain(one.about.path)] for one in scene.details]
+        near = [boxes[next(path for path in reversed(above(plain(one.about.path))) if path in boxes)] for one in scene.details]
         from_below = sorted(range(len(near)), key=lambda number: -near[number].bottom)
         ways = []
         for order in dict.fromkeys([(*from_below,), (*range(len(near)),)]):
@@ -157,7 +159,7 @@ class Details:
         """Return the names by which details of a drawing could be asked for that it has not, in the order of the data."""
         boxes = [box for one in scene.drawings for box in one.boxes]
         frames = {frame.about.path for one in scene.drawings for frame in one.frames}
-        found = candidates(self.groups(), {plain(box.about.path) for box in boxes}, frames, depth.closed)
+        found = candidates(self.groups(), {plain(box.about.path) for box in boxes}, frames, depth.closed, passes_in(boxes))
         drawn = (one for one in found if self.with_detail(scene, boxes, flow, depth, one, limited=False) is not None)
         return tuple(self.missing(scene, [one.places[0].block or one.path for one in drawn]))
 
@@ -177,12 +179,13 @@ class Details:
         """
         around, inside = self.insides(scene, flow, depth, one)
         closed = {plain(box.about.path): box for box in reversed(boxes)}
+        closed |= {one.path: closed[one.passes]} if one.passes in closed else {}
         shown = [found for found in inside if found is not None and found.path in closed]
         if inside[0] is None or not shown:
             return None
         chosen = min(shown, key=lambda found: (found.merged, -count_read(around, found.path)))  # the first that shows most
         box = closed[chosen.path]
-        title = title_of_box(box)
+        title = spoken(one.places[0].block) if one.passes else title_of_box(box)
         same_title = {plain(box.about.path) for box in boxes if title_of_box(box) == title}
         said = chosen.said
         alike = all(other is not None and other.said == said for other in inside)
@@ -190,7 +193,8 @@ class Details:
         uses = [other for other in self.groups() if other.block == kind.block != ""]
         differs = any(other.form != kind.form or contents(other.node) != contents(kind.node) for other in uses)
         told = alike and not differs and same_title <= {place.path for place in one.places}
-        names = ", ".join(filter(None, (chosen.note, "" if told else f"as in {chosen.path.removesuffix('.body')}")))
+        within = f"inside of each {each_pass(last_step(one.passes))[0]}" if one.passes else ""
+        names = within or ", ".join(filter(None, (chosen.note, "" if told else f"as in {chosen.path.removesuffix('.body')}")))
         maps = [frame.about.path for one in scene.drawings for frame in one.frames if frame.strip is not None]
         own = chosen.flow if any(lies_in(chosen.path, path) for path in maps) else without_colors(chosen.flow)
         whole = with_names_above(body(own, chosen.titles, self.typography, shapes=self.shapes), self.typography)
@@ -202,7 +206,7 @@ class Details:
         lines = [names, *(f"in {other.called}: {said}" for other, said in differing.items() if said)]
         lines.append(self.elsewhere(kind, {path for other, said in differing.items() if said for path in other.names}))
         stands_for = [place.path for other in (one, *twins) if other is one or differing[other] for place in other.places]
-        placed = self.placed(scene, whole, chosen, [*filter(None, lines)], box, stands_for)
+        placed = self.placed(scene, whole, chosen, title, [*filter(None, lines)], box, stands_for)
         return placed if not limited or self.has_room(scene, placed, one) else None
 
     def elsewhere(self, one: GroupPlace, told: Collection[str]) -> str:
@@ -220,6 +224,7 @@ class Details:
         own = frozenset(place.path for place in one.places)
         opened = self.diagram(replace(depth, opened=depth.opened | own, whole=own))
         holders = {held.about.path for held in scene.details for place in one.places if lies_in(place.path, held.about.path)}
+        holders |= {one.passes} if one.passes else set()  # which then is a frame
         around = self.diagram(replace(depth, opened=depth.opened | holders)) if holders else flow
         return around, [inside_of(opened, around, place.path, place.node) for place in one.places]
 
@@ -230,15 +235,22 @@ class Details:
         detail = placed.details[-1]
         tells = one.pulled_out or one.has_streams if scene.details else one.branching >= TELLING
         roomy = tells and self.size(detail.width, detail.height) <= self.limit
-        allowed = self.first_limit if roomy else self.limit if one.branching > RESIDUAL or one.pulled_out else 1.0
+        worth = one.branching > RESIDUAL or one.pulled_out or one.passes != ""
+        allowed = self.first_limit if roomy else self.limit if worth else 1.0
         allowed = allowed if len(scene.details) < MAX_DETAILS else 0.0
         return self.size(placed.width, placed.height) <= max(allowed, HARDLY * self.size(scene.width, scene.height))
 
     def placed(
-        self, scene: Scene, whole: Fragment, inside: BlockInside, lines: Sequence[str], box: Box, alike: Sequence[str]
+        self,
+        scene: Scene,
+        whole: Fragment,
+        inside: BlockInside,
+        title: str,
+        lines: Sequence[str],
+        box: Box,
+        alike: Sequence[str],
     ) -> Scene:
         """Return a drawing with a detail at its place."""
-        title = title_of_box(box)
         said = [Text(0, 22, title, "title", "start", self.typography.scale)]
         said += [
             Text(0, 22 + LINE * number, line, "detail", "start", self.typography.scale) for number, line in enumerate(lines, 1)
@@ -258,6 +270,11 @@ class Details:
         drawing = named(moved, inside.path, title, x + width, y + height)
         detail = Detail(about, tuple(alike), x, y, width, height, texts, drawing)
         return enlarged(replace(scene, details=(*scene.details, detail)))
+
+
+def passes_in(boxes: Sequence[Box]) -> set[str]:
+    """Return the paths of the repeats of which boxes are passes."""
+    return {plain(box.about.path) for box in boxes if is_pass(box.about.path)}
 
 
 def free_page(scene: Scene) -> tuple[list[Area], Area]:

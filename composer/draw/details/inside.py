@@ -54,7 +54,7 @@ def inside_of(opened: Flow, closed: Flow, path: str, node: TypedNode) -> BlockIn
     it is drawn in several ways, or gives what no node in it gives.
     """
     found = [(flow, one) for flow in flows_of(opened) for one in flow.items if isinstance(one, Group) and one.about.path == path]
-    if len(found) != 1:
+    if not found or any(group != found[0][1] for _, group in found):
         return None
     around, group = found[0]
     if isinstance(node, TypedGroup):

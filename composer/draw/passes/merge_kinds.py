@@ -22,6 +22,7 @@ from composer.draw.passes.values import (
     length_of,
     of_each,
     of_nested,
+    said_in_all,
     seen_in_all,
     tip_of,
 )
@@ -339,7 +340,7 @@ def _leaf(
         seen = Look(title, facts, one.hue, *seen_in_all(looks), sides, double=one.double, short=one.short, brief=brief)
         return replace(first, look=seen)
     rows = []
-    common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
+    common = said_in_all(looks, in_order=first.closed) if len(titles) == 1 else ()
     same_mask = len({seen.mask for seen in looks}) == 1
     placed = not sides and any(seen.sides for seen in looks)
     mapped = _is_mapped(passes, around)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import Flow, Group, Leaf, OpenMixture, Sink
+from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, Origin
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.paths import above, belongs
+
+ONE_NUMBER = re.compile(r"(?:[\d.]+ \+ )?0·\w+")
+"""A formula whose value is one number, in the shape of another value."""
 
 
 def split_into_columns(flow: Flow) -> list[Flow]:
@@ -112,9 +116,10 @@ def with_sinks(columns: Sequence[Flow], sinks: Sequence[Sink]) -> list[Flow]:
     last. A loss that reads routers of two columns stands between them, and wires lead to it from either side.
     """
     found = list(columns)
-    places = {path: place for column in columns for place, path in enumerate(column.by_path)}
+    items = [(place, item) for column in columns for place, item in enumerate(column.items)]
+    computed = {item.about.path: -1 if is_one_number(item) else place for place, item in items}
     for sink in sinks:
-        sink = replace(sink, edges=_last_first(sink.edges, places))
+        sink = replace(sink, edges=_last_first(sink.edges, computed))
         first, *others = sink.edges
         column, *of = (number_of(edge.source, columns) for edge in sink.edges)
         mixtures = {leaf.about.path for one in columns for leaf in one.leaves() if isinstance(leaf, OpenMixture)}
@@ -125,9 +130,16 @@ def with_sinks(columns: Sequence[Flow], sinks: Sequence[Sink]) -> list[Flow]:
     return found
 
 
+def is_one_number(item: Item) -> bool:
+    """Return whether a block is a formula whose value is one number for all places of what it reads: `1 + 0 · score`, the target
+    of a loss.
+    """
+    return isinstance(item, Leaf) and ONE_NUMBER.fullmatch(item.look.formula) is not None
+
+
 def _last_first(edges: Sequence[DiagramEdge], places: Mapping[str, int]) -> tuple[DiagramEdge, ...]:
     """Return what a loss reads, that first which is computed last, so that the loss stands where wires lead up to it from the
-    others.
+    others; rather than what is one number everywhere, whose place is that of no stream.
     """
     made = [edge for edge in edges if edge.source.path in places and not edge.source.reference and not edge.source.port]
     if len(made) < 2 or made[0] is not edges[0]:

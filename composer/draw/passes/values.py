@@ -159,6 +159,26 @@ def in_patterns(looks: Sequence[Look]) -> tuple[tuple[str, ...], dict[str, list[
     return (tuple(common), kinds) if 1 < len(kinds) <= MAX_ROWS and max(map(len, kinds)) <= MAX_ENDS else ((), {})
 
 
+def said_in_all(looks: Sequence[Look], *, in_order: bool) -> tuple[str, ...]:
+    """Return what several kinds all say; of blocks `in_order`, as those of a closed box, also which one it is that others stand
+    behind and that differs in its widths alone, as rows tell these.
+
+    >>> said_in_all([Look("", ("BN", "conv (8 → 4)", "pool")), Look("", ("BN", "conv (4 → 2)", "pool"))], in_order=True)
+    ('BN', 'conv', 'pool')
+    """
+    one = looks[0].facts
+    common = tuple(fact for fact in one if all(fact in seen.facts for seen in looks))
+    if not (in_order and common and len({len(seen.facts) for seen in looks}) == 1):
+        return common
+    alike = [*zip(*(seen.facts for seen in looks), strict=True)]
+    bare = [facts[0] if len({*facts}) == 1 else CHANNELS.sub("", facts[0]) for facts in alike]
+    known = all(
+        CHANNELS.sub("", fact) == CHANNELS.sub("", said) for facts, said in zip(alike, bare, strict=True) for fact in facts
+    )
+    own = [facts[0] for facts in alike if len({*facts}) == 1]
+    return tuple(bare) if known and one[: len(own)] != tuple(own) else common
+
+
 def turns_of(kinds: Sequence[Sequence[int]]) -> int:
     """Return how often kinds follow one another in the same order, given the passes of each; 1 where they do not.
 
@@ -199,7 +219,7 @@ def of_nested(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int
     """Return a block of a repeat in a repeat, whose kinds in the passes of the inner one, or of so many passes without kinds, are
     others in other passes of the outer one: all of them, each with its share of all passes.
     """
-    common = tuple(fact for fact in first.look.facts if all(fact in leaf.look.facts for leaf in leaves))
+    common = said_in_all([leaf.look for leaf in leaves], in_order=first.closed)
     found: list[tuple[str, Look, int, Sequence[int]]] = []
     for leaf, own, alone in zip(leaves, passes, lengths, strict=True):
         said = ", ".join(fact for fact in leaf.look.facts if fact not in common)
