@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -96,8 +96,8 @@ graph: {y: {compute: x * sigmoid(gate)}}
         return () if outer or self.letters(view) else pieces_of(self.formula)
 
     def letters(self, view: BlockView) -> Mapping[str, Sequence[str]]:
-        """Return the axes of each value that not all values have, but for the batch, where some two values each have one that
-        the other one lacks, and no sign of a product tells that; nothing for other formulas.
+        """Return the axes of each value that not all values have at one place from the last, but for the batch, where some two
+        values each have one that the other one lacks, and no sign of a product tells that; nothing for other formulas.
         """
         *_, last = self.axes or ("",)
         order = dict.fromkeys(" ".join([last.removeprefix(ARROW)] if last.startswith(ARROW) else self.axes).split())
@@ -106,8 +106,13 @@ graph: {y: {compute: x * sigmoid(gate)}}
         nested = all(one <= other or other <= one for one, other in combinations(own.values(), 2))
         if nested or with_outer_products(self.formula.text, self.axes_by_name) != self.formula.text:
             return {}
-        shared = set.intersection(*own.values())
+        shared = {axis for axis in set.intersection(*own.values()) if len({*self.places_of(axis)}) == 1}
         return {name: [axis for axis in order if axis in axes - shared] for name, axes in own.items()}
+
+    def places_of(self, axis: str) -> Iterator[int]:
+        """Yield which axis of each value it is, counted from the last: one at the same place in all needs no letter."""
+        for _, axes in zip(self.formula.names, self.axes, strict=False):
+            yield len(axes.split()) - axes.split().index(axis)
 
     @property
     def axes_by_name(self) -> Mapping[str, frozenset[str]]:

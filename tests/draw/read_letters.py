@@ -13,8 +13,8 @@ from tests.draw.read_back import DrawnBox
 
 
 def mislettered(box: DrawnBox, nodes: list[TypedBlock]) -> Iterator[str]:
-    """Yield every formula in a box with other letters than one for each axis that some values lack, where two values lack one of
-    each other; a sign for outer products tells that too.
+    """Yield every formula in a box with other letters than one for each axis that some values lack or have elsewhere, where two
+    values lack one of each other; a sign for outer products tells that too.
     """
     said = " ".join(box.lines)
     for node in nodes:
@@ -23,7 +23,7 @@ def mislettered(box: DrawnBox, nodes: list[TypedBlock]) -> Iterator[str]:
             continue
         written = {name: written_at(name, said) for name in formula.names}
         axes = axes_of(node, formula)
-        shared = set.intersection(*axes.values())
+        shared = set.intersection(*axes.values()) - moved_axes(node)
         apart = any(one - other and other - one for one, other in combinations(axes.values(), 2))
         wanted = {name: sorted(own - shared) if apart else [] for name, own in axes.items()}
         pairs = {pair for name in axes for pair in zip(wanted[name], written[name] or (), strict=False)}
@@ -47,4 +47,14 @@ def axes_of(node: TypedBlock, formula: Formula) -> dict[str, set[int]]:
     return {
         name: {place for place, own in enumerate(way) if own is not None} - batch
         for name, way in zip(formula.names, node.expansions, strict=True)
+    }
+
+
+def moved_axes(node: TypedBlock) -> set[int]:
+    """Return which axes of what a formula gives stand at other places, counted from the last, in one value than in another."""
+    lengths = [sum(own is not None for own in way) for way in node.expansions]
+    return {
+        place
+        for place, owns in enumerate(zip(*node.expansions, strict=True))
+        if len({length - own for length, own in zip(lengths, owns, strict=True) if own is not None}) > 1
     }

@@ -36,13 +36,14 @@ def title(formula: str, axes: str, *shapes: str) -> str:
             ("columns, 8", "rows, 8"),
             "tanh(p[j] − q[i]) · r[i, j]",
         ),
+        ("p - q", "{p: b i j, q: b j k, ->: b i j k}", ("rows, columns", "columns, 8"), "p[i, j] − q[j, k]"),
         ("p * q + r", "{p: b i, q: b j, r: b i j k}", ("rows", "columns"), "p ⊗ q + r"),
         ("p + q + r", "{p: b i k, q: b k, r: b i j k}", ("rows, 8", "8"), ""),
         ("where(p > q, r, 0)", "{p: b i, q: b j, r: b i j k}", ("rows", "columns"), "where(p[i] > q[j], r[i, j, k], 0)"),
     ],
 )
 def test_letters_tell_which_entries_meet(formula: str, axes: str, shapes: tuple[str, ...], said: str) -> None:
-    """But for axes that all have; none where each value has all axes of another, or where a sign tells it."""
+    """But for axes that all have at one place; none where each value has all axes of another, or where a sign tells it."""
     found = title(formula, axes, *shapes)
     assert found == said if said else "[" not in found
 
