@@ -38,8 +38,8 @@ TURN = re.compile(r"(\d+) × \(((?:[^()]|\([^()]*\))* · (?:[^()]|\([^()]*\))*)\
 """Blocks that come several times in turns."""
 ACTIVATIONS = frozenset(["relu", "silu", "gelu", "sigmoid", "tanh", "softplus", "elu"])
 """What is a function of each number, by the word for it in a box around it."""
-WIDTHS = re.compile(r"[\d\u00a0]+(?: (?:\||→) [\d\u00a0]+)* channels")
-"""How many channels the blocks in branches give."""
+WIDTHS = re.compile(r"(?<!InstanceNorm )(?<![\d\u00a0])[\d\u00a0]+(?: (?:\||→) [\d\u00a0]+)* channels")
+"""How many channels the blocks in branches give; not those of a norm."""
 OPEN = re.compile(r"…|up to|\bvary\b|\bkinds\b|in the (?:first|last)\b|\bor\b|\|")
 """What says that values differ without naming all of them."""
 LIST = re.compile(r"\d[\d.]*(?:[\u00a0 ]\d{3})*(?:, \d[\d.]*(?:[\u00a0 ]\d{3})*)+")

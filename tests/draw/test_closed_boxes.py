@@ -1211,3 +1211,49 @@ def drawn_lines(paper: str) -> dict[str, list[str]]:
     """Return what each box of a paper's figure says."""
     scene = composer.load(Path(__file__).parent / f"papers/{paper}.yaml").draw().scene
     return {box.about.path: [text.text for text in box.texts] for box in scene.boxes}
+
+
+def test_branches_with_a_skip_around_them_are_told_as_branches() -> None:
+    """As in Inception-ResNet: what the branches read goes around all blocks too; a second fork is told as well."""
+    text = """recipe: added
+inputs: {x: "float[batch, 32, 8, 8]"}
+blocks:
+  module:
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph:
+      a: {type: conv2d, out: 4, kernel_size: 1, in: x}
+      b: {type: conv2d, out: 4, kernel_size: 1, in: x}
+      c: {type: conv2d, out: 8, kernel_size: 3, padding: 1}
+      both: {type: concat, axis: -3, in: [a, c]}
+      up: {type: conv2d, out: channels, kernel_size: 1}
+      sum: {type: add, in: [x, up]}
+  twice:
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph:
+      a: {type: conv2d, out: 4, kernel_size: 1, in: x}
+      b: {type: conv2d, out: 4, kernel_size: 3, padding: 1, in: x}
+      both: {type: concat, axis: -3, in: [a, b]}
+      c: {type: conv2d, out: 4, kernel_size: 5, padding: 2, in: both}
+      d: {type: conv2d, out: 4, kernel_size: 7, padding: 3, in: both}
+      all: {type: concat, axis: -3, in: [c, d]}
+graph: {module: module, twice: twice}
+outputs: {y: twice}
+"""
+    first = " ".join(lines(text, "module"))
+    assert "1 × 1 | 1 × 1 → 3 × 3, concatenated" in first.replace("conv ", "") and "+ skip" in first
+    second = " ".join(lines(text, "twice"))
+    assert second.count(", concatenated") == second.count(" | ") == len(["both", "all"])
+
+
+def test_tables_of_one_title_have_their_names() -> None:
+    """Of two embeddings, the names say which is of users; one alone has none."""
+    recipe = composer.load("""recipe: factors
+inputs: {user: "int[batch]", item: "int[batch]"}
+graph:
+  users: {type: embedding, vocab: 9, dim: 4, in: user}
+  items: {type: embedding, vocab: 7, dim: 4, in: item}
+  product: {type: multiply, in: [users, items]}
+outputs: {y: product}
+""")
+    named = {box.path: box.name for box in read(recipe.draw().svg()).boxes if box.name}
+    assert named == {"users": "users", "items": "items"}

@@ -541,3 +541,44 @@ def test_rows_of_a_detail_have_colors_of_a_map_in_the_drawing_alone() -> None:
     assert not any(frame.strip for frame in scene.frames)
     (detail,) = scene.details
     assert not any(isinstance(icon.icon, Swatch) for box in detail.inside.boxes for icon in box.icons)
+
+
+def test_block_of_layers_in_the_boxes_of_passes_has_a_detail() -> None:
+    """Such as an hourglass that is stacked twice; by its name, too. A block without layers has none."""
+    recipe = composer.load("""recipe: stacked
+inputs: {image: "float[batch, 8, 16, 16]"}
+blocks:
+  glass:
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph:
+      down:
+        repeat: 2
+        graph:
+          skip: {type: conv2d, out: channels, kernel_size: 3, padding: 1, in: input}
+          pool: {type: max_pool2d, kernel_size: 2, in: input}
+          low: {type: conv2d, out: channels, kernel_size: 3, padding: 1}
+      bottom: {type: conv2d, out: channels, kernel_size: 3, padding: 1}
+      up:
+        repeat: 2
+        as: level
+        graph:
+          more: {type: interpolate2d, scale: 2}
+          sum: {type: add, in: [more, down(1 - level).skip]}
+graph:
+  stacks:
+    repeat: 2
+    as: stack
+    graph:
+      glass: glass
+      found: {type: conv2d, out: 3, kernel_size: 1}
+      back: {type: conv2d, out: 8, kernel_size: 1, when: stack < 1}
+    outputs: {x: "back if stack < 1 else found", found: found}
+  head: {type: conv2d, out: 2, kernel_size: 1, in: stacks(0).found}
+  last: {type: conv2d, out: 4, kernel_size: 1, in: stacks(1).found}
+outputs: {first: head, second: last}
+""")
+    for figure in (recipe.draw(), recipe.draw(details=["glass"])):
+        (one,) = [detail for detail in figure.scene.details if detail.about.path == "stacks.glass"]
+        assert [text.text for text in one.texts] == ["Glass", "inside of each stack"]
+        picture = read(figure.svg())
+        assert not [*lies(picture, Model(recipe.program))]

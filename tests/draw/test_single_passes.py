@@ -397,3 +397,27 @@ def test_passes_of_which_some_have_rows_all_have_rows() -> None:
     both = ["both: conv 3 × 3 (64 → 64) · BN · ReLU", "conv 3 × 3 (64 → 64) · BN + skip · ReLU"]
     assert lines["stages.0"] == ["Stage 0", "× 2 Layer", *both]
     assert lines["stages.1"][1] == "× 2 Layer" and lines["stages.1"][5].startswith("last: conv 3 × 3 (128 → 128)")
+
+
+def test_stages_of_which_the_last_one_ends_early_are_boxes_above_each_other() -> None:
+    """In a frame for each kind of them, the last one would seem to stand beside the others; as in DenseNet."""
+    recipe = composer.load("""recipe: dense
+inputs: {image: "float[batch, 8, 16, 16]"}
+blocks:
+  grown:
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph: {norm: batchnorm2d, relu: relu, conv: {type: conv2d, out: 4, kernel_size: 3, padding: 1}}
+graph:
+  stages:
+    repeat: 3
+    as: stage
+    graph:
+      dense: {repeat: 2 + stage, graph: {new: grown, all: {type: concat, axis: -3, in: [input, new]}}}
+      half: {type: conv2d, out: 12 + 4 * stage, kernel_size: 1, when: stage < 2}
+outputs: {y: stages}
+""")
+    picture = read(recipe.draw().svg())
+    assert not [*lies(picture, Model(recipe.program))]
+    boxes = {box.path: box for box in picture.boxes}
+    assert {"stages.0", "stages.1", "stages.2"} <= {*boxes} and not picture.frames
+    assert "× 2 Dense (Grown" in boxes["stages.0"].lines[1] and "‖ skip" in boxes["stages.0"].lines[1]
