@@ -110,7 +110,7 @@ class Layers:
             start = self.starts(self.at(rank - 1))
             pins[rank] = list(self.pins(rank, start))
             numbers = assigned(start, pins[rank])
-            rise = LABELED if self.label(self.at(rank - 1), start) else RISE
+            rise = LABELED if self.label(rank - 1, start, y) else RISE
             tracks[rank] = {net: y - rise - TRACK * number for net, number in numbers.items()}
             found.pieces.dots += forks(start, pins[rank], tracks[rank])
             y -= rise + TRACK * max(numbers.values(), default=0) + ARROW
@@ -190,12 +190,13 @@ class Layers:
             return self.rank_nodes[net, rank].x
         return next((self.rank_nodes[link.target, rank].x for link in self.links if link.net == net), 0.0)
 
-    def label(self, below: Sequence[RankNode], start: Mapping[str, float]) -> bool:
-        """Write the shape of what blocks give, and what second outputs are called, where no other wire rises and no box stands;
-        return whether there is something.
+    def label(self, rank: int, start: Mapping[str, float], high: float) -> bool:
+        """Write the shape of what blocks of a rank give, and what second outputs are called, where no other wire rises and no box
+        stands, given where all of them end; return whether there is something.
         """
-        found = self.found
+        found, below = self.found, self.at(rank)
         said: list[tuple[str, str, float, float, Role]] = []
+        said += [(net, shape, start[net] + SHAPED, high, "shape") for net, shape in self.shapes_of_lanes(rank)]
         rising = {link.net for link in self.links if self.rank[link.source] < self.rank[link.target]} & {*start}
         for one in below:
             if one.fragment:
@@ -210,7 +211,9 @@ class Layers:
                 said += [(one.net, one.label, x, top, "shape")] if one.label and one.net in rising else []
                 lone = [net for net in one.shapes if net in rising and (net in told or net == one.net)]  # not beside their names
                 said += [
-                    (net, one.shapes[net], start[net] + SHAPED, top, "shape") for net in lone if net != one.net or not one.label
+                    (net, one.shapes[net], start[net] + SHAPED, top, "shape")
+                    for net in lone
+                    if net not in one.above and (net != one.net or not one.label)
                 ]
         solid = [box.area for one in below if one.fragment for box in one.fragment.pieces.boxes]
         solid += [merge.area for one in below if one.fragment for merge in one.fragment.pieces.merges]
@@ -225,6 +228,14 @@ class Layers:
             ):
                 found.pieces.texts.append(text)
         return len(found.pieces.texts) > before
+
+    def shapes_of_lanes(self, rank: int) -> Iterator[tuple[str, str]]:
+        """Yield the streams out of frames of several that rise from a rank to the last block which reads each, with their shapes:
+        a stream has its shape where it comes into the next frame.
+        """
+        shapes = {net: shape for one in self.rank_nodes.values() for net, shape in one.shapes.items() if net in one.above}
+        last = {net: max(self.rank[link.target] for link in self.links if link.net == net) for net in shapes}
+        yield from ((net, shape) for net, shape in shapes.items() if self.rank[self.nets[net]] <= rank == last[net] - 1)
 
     def named_above(self, path: str) -> set[str]:
         """Return which values of a block have their names at their ends, at a box that several streams go through."""
