@@ -138,7 +138,9 @@ class Details:
         told = {one.block for one in self.groups() if one.path in shown}
         closed = {plain(box.about.path) for box in scene.boxes}
         return all(
-            one.block in told or is_small(one) for one in self.groups() if one.path in closed and inside[one.path] and one.block
+            one.block in told or is_small(one) or told_in_boxes(Candidate((one,)), scene.boxes)
+            for one in self.groups()
+            if one.path in closed and inside[one.path] and one.block
         )
 
     def with_fan(self, scene: Scene) -> Scene:

@@ -230,12 +230,11 @@ class Layers:
         return len(found.pieces.texts) > before
 
     def shapes_of_lanes(self, rank: int) -> Iterator[tuple[str, str]]:
-        """Yield the streams out of frames of several that rise from a rank to the last block which reads each, with their shapes:
-        a stream has its shape where it comes into the next frame.
-        """
+        """Yield the streams out of frames of several that rise from a rank into another such frame, with their shapes."""
         shapes = {net: shape for one in self.rank_nodes.values() for net, shape in one.shapes.items() if net in one.above}
-        last = {net: max(self.rank[link.target] for link in self.links if link.net == net) for net in shapes}
-        yield from ((net, shape) for net, shape in shapes.items() if self.rank[self.nets[net]] <= rank == last[net] - 1)
+        into = (link for link in self.links if link.net in shapes and self.rank[link.source] <= rank)
+        frames = (link for link in into if len(self.rank_nodes[link.target, self.rank[link.target]].below) > 1)
+        yield from dict.fromkeys((link.net, shapes[link.net]) for link in frames if self.rank[link.target] == rank + 1)
 
     def named_above(self, path: str) -> set[str]:
         """Return which values of a block have their names at their ends, at a box that several streams go through."""
