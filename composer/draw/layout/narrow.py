@@ -89,7 +89,7 @@ def small(leaves: Mapping[str, Leaf], width: float, typography: Typography) -> d
     facts = {path: apart(leaf.look.detail) for path, leaf in leaves.items()}
     unsaid: dict[str, set[str]] = {}
     for path, leaf in leaves.items():
-        count = next(n for n in range(len(facts[path]), -1, -1) if n == 0 or has_room(leaf, facts[path][:n], width, typography))
+        count = next(n for n in range(len(facts[path]), -1, -1) if n == 0 or _has_room(leaf, facts[path][:n], width, typography))
         unsaid.setdefault(without_repeat(leaf.look.title), set()).update(map(template, facts[path][count:]))
 
     def one(path: str, leaf: Leaf) -> Leaf:
@@ -99,7 +99,7 @@ def small(leaves: Mapping[str, Leaf], width: float, typography: Typography) -> d
     return {path: one(path, leaf) for path, leaf in leaves.items()}
 
 
-def has_room(leaf: Leaf, facts: Sequence[str], width: float, typography: Typography) -> bool:
+def _has_room(leaf: Leaf, facts: Sequence[str], width: float, typography: Typography) -> bool:
     """Return whether a small box has room for facts."""
     return len(_small_lines(leaf, facts, width, typography)) <= SMALL_LINES
 

@@ -101,6 +101,7 @@ class Layers:
         """Return all blocks, which have their places, with the wires between them."""
         found = self.found
         y = 0.0
+        lanes = self.shapes_of_lanes()
         pins: dict[int, list[Pin]] = {}
         tracks: dict[int, dict[str, float]] = {}
         tops: dict[str, float] = {self.fork: 0.0} if self.fork else {}
@@ -110,7 +111,7 @@ class Layers:
             start = self.starts(self.at(rank - 1))
             pins[rank] = list(self.pins(rank, start))
             numbers = assigned(start, pins[rank])
-            rise = LABELED if self.label(rank - 1, start, y) else RISE
+            rise = LABELED if self.label(self.at(rank - 1), start, lanes.get(rank - 1, {}), y) else RISE
             tracks[rank] = {net: y - rise - TRACK * number for net, number in numbers.items()}
             found.pieces.dots += forks(start, pins[rank], tracks[rank])
             y -= rise + TRACK * max(numbers.values(), default=0) + ARROW
@@ -190,13 +191,13 @@ class Layers:
             return self.rank_nodes[net, rank].x
         return next((self.rank_nodes[link.target, rank].x for link in self.links if link.net == net), 0.0)
 
-    def label(self, rank: int, start: Mapping[str, float], high: float) -> bool:
-        """Write the shape of what blocks of a rank give, and what second outputs are called, where no other wire rises and no box
-        stands, given where all of them end; return whether there is something.
+    def label(self, below: Sequence[RankNode], start: Mapping[str, float], lanes: Mapping[str, str], high: float) -> bool:
+        """Write the shape of what blocks give, and what second outputs are called, where no other wire rises and no box stands;
+        and of lanes, above where all blocks end. Return whether there is something.
         """
-        found, below = self.found, self.at(rank)
+        found = self.found
         said: list[tuple[str, str, float, float, Role]] = []
-        said += [(net, shape, start[net] + SHAPED, high, "shape") for net, shape in self.shapes_of_lanes(rank)]
+        said += [(net, shape, start[net] + SHAPED, high, "shape") for net, shape in lanes.items()]
         rising = {link.net for link in self.links if self.rank[link.source] < self.rank[link.target]} & {*start}
         for one in below:
             if one.fragment:
@@ -229,12 +230,15 @@ class Layers:
                 found.pieces.texts.append(text)
         return len(found.pieces.texts) > before
 
-    def shapes_of_lanes(self, rank: int) -> Iterator[tuple[str, str]]:
-        """Yield the streams out of frames of several that rise from a rank into another such frame, with their shapes."""
+    def shapes_of_lanes(self) -> dict[int, dict[str, str]]:
+        """Return for each rank the streams out of frames of several that rise from it into another one, with their shapes."""
         shapes = {net: shape for one in self.rank_nodes.values() for net, shape in one.shapes.items() if net in one.above}
-        into = (link for link in self.links if link.net in shapes and self.rank[link.source] <= rank)
-        frames = (link for link in into if len(self.rank_nodes[link.target, self.rank[link.target]].below) > 1)
-        yield from dict.fromkeys((link.net, shapes[link.net]) for link in frames if self.rank[link.target] == rank + 1)
+        found: dict[int, dict[str, str]] = {}
+        for link in self.links:
+            low, high = self.rank[link.source], self.rank[link.target]
+            if link.net in shapes and low < high and len(self.rank_nodes[link.target, high].below) > 1:
+                found.setdefault(high - 1, {})[link.net] = shapes[link.net]
+        return found
 
     def named_above(self, path: str) -> set[str]:
         """Return which values of a block have their names at their ends, at a box that several streams go through."""
