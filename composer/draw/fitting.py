@@ -55,7 +55,7 @@ MAX_TELLING_EXCESS = 2.0
 """The same with the detail of the block that a model is about: without it, the figure does not tell what it is drawn for."""
 MIN_STAGES = 2
 """Closed stages of several streams from which on these go through them as lanes."""
-STREAMS_EXCESS = 1.5
+STREAMS_EXCESS = 1.6
 """The same with stages open that several streams go through: such a model is about these, and each by itself tells less."""
 LANDSCAPE_WIDTH, LANDSCAPE_HEIGHT = 2000.0, 1125.0
 """The same where the stream runs to the right: about a slide of 1920 × 1080 pixels."""

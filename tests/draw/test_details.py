@@ -296,7 +296,27 @@ def test_streams_go_straight_through_open_stages() -> None:
     (head,) = (one for one in scene.boxes if one.about.path == "head")
     assert head.x + head.width / 2 == pytest.approx(lanes["stage4"][0], abs=0.1)
     assert len([text for text in scene.texts if text.text == "next module"]) == 3
+    assert [shapes_below(scene, stage) for stage in lanes] == [LANES[:2], LANES[:3], LANES]
     assert unread(paper("hrnet").program, scene) == []
+
+
+def test_boxes_that_tell_all_steps_have_no_detail() -> None:
+    """The steps of a strided way down, in a small box each; and a branch, around whose blocks its input goes, has one."""
+    scene = paper("hrnet").draw().scene
+    shown = {path for one in scene.details for path in one.stands_for}
+    assert shown.isdisjoint({"stage3.down13", "stage4.down14", "stage4.down24"})
+    assert "stage2.branch1" in shown
+
+
+def shapes_below(scene: Scene, stage: str) -> list[str]:
+    """Return the shapes just below a frame, from the left."""
+    (frame,) = (one for one in scene.frames if one.about.path == stage)
+    low = frame.y + frame.height
+    return [one.text for one in sorted(scene.texts, key=lambda one: one.x) if one.role == "shape" and low < one.y < low + 30]
+
+
+LANES = ["B × 32 × 64 × 48", "B × 64 × 32 × 24", "B × 128 × 16 × 12", "B × 256 × 8 × 6"]
+"""The shapes of four streams of one model."""
 
 
 def through(scene: Scene, stage: str) -> list[float]:
@@ -320,8 +340,9 @@ def test_exchanges_of_many_streams_stand_in_two_rows_between_these() -> None:
             end, to_right = int(name[-1]) - 1, name.startswith("down")
             assert columns[end - to_right] < x < columns[end - to_right + 1]
     assert {boxes[f"branch{number}"].texts[0].text for number in range(1, 5)} == {"Branch · × 4 Unit"}
-    assert [text.text for text in boxes["up41"].texts] == ["Up", "conv 1 × 1", "upsample 8"]
-    assert [text.text for text in boxes["down24"].texts] == ["Down", "× 2 Step", "conv 3 × 3", "stride 2"]
+    assert [text.text for text in boxes["up41"].texts] == ["Up", "conv 1 × 1 (256 → 32)", "BN · upsample 8"]
+    steps = ["conv 3 × 3", "(64 → 64 → 256),", "stride 2 · BN", "ReLU between"]
+    assert [text.text for text in boxes["down24"].texts] == ["Down · × 2 Step", *steps]
 
 
 def test_the_block_that_a_model_is_about_may_fill_a_second_page() -> None:

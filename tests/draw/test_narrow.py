@@ -7,7 +7,7 @@ from dataclasses import replace
 from blocks.core import SideLook
 from composer.draw.diagram import Leaf
 from composer.draw.layout.boxes import PAD
-from composer.draw.layout.narrow import fit_to_width, lines
+from composer.draw.layout.narrow import fit_to_width, lines, small
 from composer.draw.style.text_metrics import text_width
 from composer.draw.style.typography import FONTS, Typography
 from tests.draw.flows import flow, leaf
@@ -39,3 +39,21 @@ def test_narrow_box_breaks_its_title() -> None:
     assert isinstance(found, Leaf)
     assert len(found.lines) > 1
     assert all(text_width(line, 13, bold=True) <= 90 - 2 * PAD for _, line in found.lines)
+
+
+def test_small_boxes_with_one_title_tell_the_same_facts() -> None:
+    """Where one has no room for its last fact, the others do not tell that either, but what is left out in no other box."""
+    first = ("conv 3 × 3 (8 → 16), stride 2", "BN")
+    found = small(
+        {
+            "down": leaf("down", *first, title="Down"),
+            "long": leaf("long", "conv 3 × 3 (8 → 8 → 8 → 16), stride 2", "norm " * 12, "BN", title="Down"),
+            "up": leaf("up", *first, title="Up"),
+        },
+        132.0,
+        Typography(),
+    )
+    said = {name: [line for _, line in one.lines] for name, one in found.items()}
+    assert said["up"] == ["Up", "conv 3 × 3 (8 → 16),", "stride 2 · BN"]
+    assert said["down"] == ["Down", "conv 3 × 3 (8 → 16),", "stride 2"]
+    assert "BN" not in " ".join(said["long"])

@@ -6,9 +6,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from composer.draw.brief.block import LETTERS
 from composer.draw.build.closed_groups import holds_layers
-from composer.draw.build.group_places import GroupPlace, branching, contents, has_streams, nodes_in
-from composer.graph.typed import TypedRepeat
+from composer.draw.build.group_places import GroupPlace, branching, contents, has_streams, is_repeat, nodes_in
+from composer.draw.build.walks import each_graph_once
+from composer.draw.style.looks import look
+from composer.graph.typed import TypedBlock, TypedGroup, TypedRepeat
+from composer.graph.visit import walk
 
 MIN_NODES = 3
 """Nodes of a block from which on it is worth a detail of its own."""
@@ -77,6 +81,17 @@ def is_small(place: GroupPlace) -> bool:
     """Return whether a block has so few nodes that its box tells all."""
     graph = contents(place.node)
     return graph is None or nodes_in(graph) < MIN_NODES
+
+
+def tells_passes(one: Candidate, said: str) -> bool:
+    """Return whether what a box says names all that is in it, a repeat that is nothing but a chain of primitives."""
+    place = one.places[0]
+    if one.branching > 0 or not is_repeat(place) or not isinstance(place.node, TypedGroup):
+        return False
+    inside = (visit.node for visit in walk(place.node.graph, each_graph_once))
+    looks = [look(node) for node in inside if isinstance(node, TypedBlock)]
+    words = [seen.brief[-1] if seen.brief else LETTERS.get(seen.title, seen.title) for seen in looks]
+    return all(word.lower() in said.lower() for word in words)
 
 
 def candidates(

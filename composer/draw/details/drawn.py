@@ -12,7 +12,7 @@ from composer.draw.about import About
 from composer.draw.build.group_places import GroupPlace, contents
 from composer.draw.build.levels import Depth
 from composer.draw.closing import boxes_inside
-from composer.draw.details.choice import TELLING, Candidate, candidates, is_other_use, is_small, wanted
+from composer.draw.details.choice import TELLING, Candidate, candidates, is_other_use, is_small, tells_passes, wanted
 from composer.draw.details.fan import with_fan
 from composer.draw.details.inside import BlockInside, count_read, inside_of, without_colors
 from composer.draw.details.placing import best_spot, best_spots, covered, grown, nearest_spot
@@ -69,7 +69,7 @@ class Details:
         while len(scene.details) < most:
             closed = {plain(box.about.path) for box in boxes if details or not is_pass(box.about.path)}  # these tell their sizes
             found = wanted(candidates(self.groups(), closed, frames, depth.closed, passes_in(boxes)), details)
-            left = [one for one in found if one.path not in tried]
+            left = [one for one in found if one.path not in tried and (details or not told_in_boxes(one, boxes))]
             if not left:
                 break
             one = min(left, key=lambda one: bool(scene.details) and not (details or one.is_urgent))  # but for the first, these
@@ -138,7 +138,9 @@ class Details:
         told = {one.block for one in self.groups() if one.path in shown}
         closed = {plain(box.about.path) for box in scene.boxes}
         return all(
-            one.block in told or is_small(one) for one in self.groups() if one.path in closed and inside[one.path] and one.block
+            one.block in told or is_small(one) or told_in_boxes(Candidate((one,)), scene.boxes)
+            for one in self.groups()
+            if one.path in closed and inside[one.path] and one.block
         )
 
     def with_fan(self, scene: Scene) -> Scene:
@@ -270,6 +272,13 @@ class Details:
         drawing = named(moved, inside.path, title, x + width, y + height)
         detail = Detail(about, tuple(alike), x, y, width, height, texts, drawing)
         return enlarged(replace(scene, details=(*scene.details, detail)))
+
+
+def told_in_boxes(one: Candidate, boxes: Sequence[Box]) -> bool:
+    """Return whether each box of closed blocks names all that is in it."""
+    paths = {place.path for place in one.places}
+    said = [" ".join(text.text for text in box.texts) for box in boxes if plain(box.about.path) in paths]
+    return bool(said) and all(tells_passes(one, each) for each in said)
 
 
 def passes_in(boxes: Sequence[Box]) -> set[str]:

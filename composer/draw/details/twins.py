@@ -35,8 +35,8 @@ def _difference(one: BlockInside, other: BlockInside) -> str:
         return ""
     differ = [its for leaf, its in zip(leaves, others, strict=True) if told(leaf) != told(its)]
     titles = Counter(leaf.look.title for leaf in leaves)
-    if len(differ) != 1 or titles[differ[0].look.title] != 1:
-        return ""
+    if len(differ) != 1 or titles[differ[0].look.title] != 1 or any(leaf.rows for leaf in (*leaves, *differ)):
+        return ""  # of a box with rows, these tell what it is, and not what stands beside its title
     said = f"{differ[0].look.title} {differ[0].look.detail}"
     return said if len(said) <= MAX_DIFFERENCE else ""
 

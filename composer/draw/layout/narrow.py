@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge
 from composer.draw.layout.boxes import PAD, detail_of, icon_room, whole_title
-from composer.draw.series import without_repeat
+from composer.draw.series import template, without_repeat
 from composer.draw.style.line_breaks import BETWEEN, apart, with_ends, without_last_end
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Role, Typography
@@ -82,24 +82,37 @@ def has_short_title(leaf: Leaf, width: float, typography: Typography) -> bool:
     return typography.width(without_repeat(leaf.look.title), "title") <= width - 2 * PAD
 
 
-def small(leaf: Leaf, width: float, typography: Typography) -> Leaf:
-    """Return a block that is no wider than that, with its title and the first facts about it in a few lines: without its name,
-    its parameters, and the widths from and to which it leads.
+def small(leaves: Mapping[str, Leaf], width: float, typography: Typography) -> dict[str, Leaf]:
+    """Return blocks that are no wider than that, with their titles and the first facts about them in a few lines, without their
+    names and parameters: what one has no room for, others with its title do not tell either, so that all can be compared.
     """
+    facts = {path: apart(leaf.look.detail) for path, leaf in leaves.items()}
+    unsaid: dict[str, set[str]] = {}
+    for path, leaf in leaves.items():
+        count = next(n for n in range(len(facts[path]), -1, -1) if n == 0 or _has_room(leaf, facts[path][:n], width, typography))
+        unsaid.setdefault(without_repeat(leaf.look.title), set()).update(map(template, facts[path][count:]))
+
+    def one(path: str, leaf: Leaf) -> Leaf:
+        told = [fact for fact in facts[path] if template(fact) not in unsaid[without_repeat(leaf.look.title)]]
+        return replace(leaf, look=replace(leaf.look, icon=None), rows=(), lines=_small_lines(leaf, told, width, typography))
+
+    return {path: one(path, leaf) for path, leaf in leaves.items()}
+
+
+def _has_room(leaf: Leaf, facts: Sequence[str], width: float, typography: Typography) -> bool:
+    """Return whether a small box has room for facts."""
+    return len(_small_lines(leaf, facts, width, typography)) <= SMALL_LINES
+
+
+def _small_lines(leaf: Leaf, facts: Sequence[str], width: float, typography: Typography) -> tuple[tuple[Role, str], ...]:
+    """Return the title of a small box and facts about it in lines."""
     room = width - 2 * PAD
-    told = list(lines("title", leaf.look.title, room, typography))
-    for fact in apart(WIDTHS.sub("", leaf.look.detail)):
-        more = [*told, *((role, line.removesuffix(",")) for role, line in lines("detail", fact, room, typography))]
-        if len(more) > SMALL_LINES:
-            break
-        told = more
-    return replace(leaf, look=replace(leaf.look, icon=None), rows=(), lines=tuple(told))
+    said = lines("detail", BETWEEN.join(facts), room, typography) if facts else ()
+    return *lines("title", leaf.look.title, room, typography), *said
 
 
-SMALL_LINES = 4
+SMALL_LINES = 5
 """Of a small box, at most."""
-WIDTHS = re.compile(r" \(\d[\d ]*( → \d[\d ]*)+\)")
-"""From which width a map leads to which other ones."""
 TURNS = re.compile(r"\d+ × \(")
 """How blocks begin that come several times in turns."""
 

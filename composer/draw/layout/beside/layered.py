@@ -47,8 +47,8 @@ MAX_ROW_WIDTH, ROW_GAP = 1150.0, 24.0
 """Of the widest rank whose boxes are all equally wide: a page without its margins; and the least distance between two of them."""
 MIN_LINED_WIDTH = 116.0
 """Of boxes of such a rank whose texts stand in several lines: a number of channels before and after has room."""
-SMALL_WIDTH = 84.0
-"""Of a small box between two streams: a kernel has room in one line."""
+SMALL_WIDTH = 132.0
+"""Of a small box between two streams: a convolution has room in one line, with its channels."""
 MIN_SMALL = 2
 """Boxes between streams from which on these are small: one alone has room."""
 NARROWER = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7)
@@ -344,8 +344,8 @@ class _Items:
             ends = [columns.get(one) for one in (*into, *{link.target for link in self.links if link.source == path})]
             alone = len(ends) == 2 and not (self.beside.get(path) or item.look.sides)
             if alone and None not in ends and ends[0] != ends[1] and has_short_title(item, SMALL_WIDTH, typography):
-                found[path] = small(item, SMALL_WIDTH, typography)
-        return found if len(found) >= MIN_SMALL else {}
+                found[path] = item
+        return small(found, SMALL_WIDTH, typography) if len(found) >= MIN_SMALL else {}
 
     def in_narrow_rows(self) -> dict[str, Leaf]:
         """Return the boxes of rows that would be wider than a page: those of many that are alike, with their texts in lines."""
@@ -513,6 +513,7 @@ class _Items:
             passages = {NodeOutput(path): "", **passages_of(item, [*nets])}
             one.below = fragment.below
             one.above = {nets.get(origin, path): fragment.above[port][-1][0] for origin, port in passages.items()}
+            one.shapes = self.shapes_of_streams(path) if len(one.above) > 1 else {}
         wide = max(fragment.left, fragment.right, *(abs(x) + APART for x in (*enter.values(), *leave.values(), 0.0)))
         one.width = 2 * max(wide, SIDE + APART if circle else 0.0)
         return one

@@ -101,6 +101,7 @@ class Layers:
         """Return all blocks, which have their places, with the wires between them."""
         found = self.found
         y = 0.0
+        lanes = self.shapes_of_lanes()
         pins: dict[int, list[Pin]] = {}
         tracks: dict[int, dict[str, float]] = {}
         tops: dict[str, float] = {self.fork: 0.0} if self.fork else {}
@@ -110,7 +111,7 @@ class Layers:
             start = self.starts(self.at(rank - 1))
             pins[rank] = list(self.pins(rank, start))
             numbers = assigned(start, pins[rank])
-            rise = LABELED if self.label(self.at(rank - 1), start) else RISE
+            rise = LABELED if self.label(self.at(rank - 1), start, lanes.get(rank - 1, {}), y) else RISE
             tracks[rank] = {net: y - rise - TRACK * number for net, number in numbers.items()}
             found.pieces.dots += forks(start, pins[rank], tracks[rank])
             y -= rise + TRACK * max(numbers.values(), default=0) + ARROW
@@ -190,12 +191,13 @@ class Layers:
             return self.rank_nodes[net, rank].x
         return next((self.rank_nodes[link.target, rank].x for link in self.links if link.net == net), 0.0)
 
-    def label(self, below: Sequence[RankNode], start: Mapping[str, float]) -> bool:
+    def label(self, below: Sequence[RankNode], start: Mapping[str, float], lanes: Mapping[str, str], high: float) -> bool:
         """Write the shape of what blocks give, and what second outputs are called, where no other wire rises and no box stands;
-        return whether there is something.
+        and of lanes, above where all blocks end. Return whether there is something.
         """
         found = self.found
         said: list[tuple[str, str, float, float, Role]] = []
+        said += [(net, shape, start[net] + SHAPED, high, "shape") for net, shape in lanes.items()]
         rising = {link.net for link in self.links if self.rank[link.source] < self.rank[link.target]} & {*start}
         for one in below:
             if one.fragment:
@@ -210,7 +212,9 @@ class Layers:
                 said += [(one.net, one.label, x, top, "shape")] if one.label and one.net in rising else []
                 lone = [net for net in one.shapes if net in rising and (net in told or net == one.net)]  # not beside their names
                 said += [
-                    (net, one.shapes[net], start[net] + SHAPED, top, "shape") for net in lone if net != one.net or not one.label
+                    (net, one.shapes[net], start[net] + SHAPED, top, "shape")
+                    for net in lone
+                    if net not in one.above and (net != one.net or not one.label)
                 ]
         solid = [box.area for one in below if one.fragment for box in one.fragment.pieces.boxes]
         solid += [merge.area for one in below if one.fragment for merge in one.fragment.pieces.merges]
@@ -225,6 +229,16 @@ class Layers:
             ):
                 found.pieces.texts.append(text)
         return len(found.pieces.texts) > before
+
+    def shapes_of_lanes(self) -> dict[int, dict[str, str]]:
+        """Return for each rank the streams out of frames of several that rise from it into another one, with their shapes."""
+        shapes = {net: shape for one in self.rank_nodes.values() for net, shape in one.shapes.items() if net in one.above}
+        found: dict[int, dict[str, str]] = {}
+        for link in self.links:
+            low, high = self.rank[link.source], self.rank[link.target]
+            if link.net in shapes and low < high and len(self.rank_nodes[link.target, high].below) > 1:
+                found.setdefault(high - 1, {})[link.net] = shapes[link.net]
+        return found
 
     def named_above(self, path: str) -> set[str]:
         """Return which values of a block have their names at their ends, at a box that several streams go through."""
