@@ -136,7 +136,7 @@ def body(
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
         own = LayoutOptions(typography, side, shapes, out=out, given=given, frames=frames)
         if reads_frame(one):
-            one = highest_last(one, {origin: points[-1][1] for before in laid for origin, points in before.taps.items()})
+            one = highest_first(one, {origin: points[-1][1] for before in laid for origin, points in before.taps.items()})
         laid.append(column(one, width, own, sent[number]))
     if break_after:
         if len(columns) > 1:
@@ -217,9 +217,9 @@ def reads_frame(flow: Flow) -> bool:
     return any(one.path not in flow.by_path for one in read) and not any(map(is_input, flow.items))
 
 
-def highest_last(head: Flow, taps: Mapping[Origin, float]) -> Flow:
-    """Return a head whose blocks read what comes over from `taps` from the lowest to the highest, where names at the ends of the
-    wires tell which is which: a head stands no lower than what it reads, and the wires do not cross.
+def highest_first(head: Flow, taps: Mapping[Origin, float]) -> Flow:
+    """Return a head whose blocks read what comes over from `taps` from the highest to the lowest, where names at the ends of the
+    wires tell which is which: these do not cross.
     """
     edges = list(head.edges)
     for path in head.by_path:
@@ -227,8 +227,8 @@ def highest_last(head: Flow, taps: Mapping[Origin, float]) -> Flow:
         named = names_at_ends([edges[number] for number in places], head.by_path)
         far = [number for number in places if edges[number].source.origin in taps and not edges[number].source.reference]
         if all(edges[number] in named and not edges[number].place for number in far):
-            lowest_first = sorted((edges[number] for number in far), key=lambda edge: -taps[edge.source.origin])
-            for number, edge in zip(far, lowest_first, strict=True):
+            ordered = sorted((edges[number] for number in far), key=lambda edge: taps[edge.source.origin])
+            for number, edge in zip(far, ordered, strict=True):
                 edges[number] = edge
     return head.with_edges(edges)
 

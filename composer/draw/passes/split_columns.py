@@ -155,8 +155,8 @@ def number_of(source: DiagramSource, columns: Sequence[Flow]) -> int:
 
 
 def by_name_where_needed(columns: Sequence[Flow]) -> list[Flow]:
-    """Return the columns, where what a later one gives goes by its name: wires lead to the right; and so does, in a column to which
-    a wire would go over others, what a column without inputs gives to one of these too.
+    """Return the columns, where what a later one gives goes by its name: wires lead to the right; and so does, in a column to
+    which a wire would go over others, what a column without inputs gives to one of these too.
 
     Before: a(x) b(a ~c) / c(y)
     After:  a(x) b(a @c) / c(y)
