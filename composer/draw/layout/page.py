@@ -121,7 +121,7 @@ def body(
         if rows is not None:
             return rows
     laid: list[Fragment] = []
-    sent = [sent_from(one, columns) for one in columns]
+    sent, called = [sent_from(one, columns) for one in columns], called_at_ends(columns)
     columns = [with_end_boxes(one, given) for one, given in zip(columns, sent, strict=True)]
     for number, one in enumerate(columns):
         leaves = [leaf for leaf in one.leaves() if isinstance(leaf, Leaf)]
@@ -134,7 +134,7 @@ def body(
         fed = any(e.source.origin in given for e in one.all_edges())
         side = LANE_SIDE if number == len(columns) - 1 else 1 if ports or fed else -1
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
-        own = LayoutOptions(typography, side, shapes, out=out, given=given, frames=frames)
+        own = LayoutOptions(typography, side, shapes, out=out, given=given, called=called, frames=frames)
         if reads_frame(one):
             one = highest_first(one, {origin: points[-1][1] for before in laid for origin, points in before.taps.items()})
         laid.append(column(one, width, own, sent[number]))
@@ -231,6 +231,14 @@ def highest_first(head: Flow, taps: Mapping[Origin, float]) -> Flow:
             for number, edge in zip(far, ordered, strict=True):
                 edges[number] = edge
     return head.with_edges(edges)
+
+
+def called_at_ends(columns: Sequence[Flow]) -> frozenset[Origin]:
+    """Return the values that have a name at the end of each wire that leads from them."""
+    named = {e for one in columns for path in one.by_path for e in names_at_ends(one.edges_into(path), one.by_path)}
+    edges = [e for one in columns for e in (*one.all_edges(), *(e for sink in one.sinks for e in sink.edges))]
+    unnamed = {e.source.origin for e in edges if e not in named}
+    return frozenset({e.source.origin for e in named} - unnamed)
 
 
 def is_input(item: Item) -> bool:
