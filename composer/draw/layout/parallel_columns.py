@@ -162,8 +162,8 @@ class _PageColumns:
         origins = [*dict.fromkeys(edge.source.origin for edge, _ in ordered)]
         upwards, downwards = ({one: n for n, one in enumerate(each)} for each in (origins, origins[::-1]))
         ways = [(edge.source.origin, self.taps[edge.source.origin][1][-1][1], points[0][1]) for edge, points in ordered]
-        fewer = crossings([(downwards[one], *ys) for one, *ys in ways]) < crossings([(upwards[one], *ys) for one, *ys in ways])
-        return downwards if fewer else upwards
+        up, down = (crossings([(each[one], come, goes) for one, come, goes in ways]) for each in (upwards, downwards))
+        return downwards if down < up else upwards
 
     def raise_taps(self, ordered: Sequence[End], orders: Mapping[Origin, int]) -> None:
         """Let a value leave higher where it would run on a wire that comes in at this height from a track further to the left."""
