@@ -136,13 +136,17 @@ def test_a_loss_and_an_output_lead_from_what_they_read() -> None:
     assert any("of all 3 stacks" in text.text for text in box.texts) and "last stack" in texts(scene)
 
 
-def test_what_a_head_calls_by_names_comes_from_the_lowest_to_the_highest() -> None:
-    """So that the wires to it do not cross."""
+def test_what_a_head_calls_by_names_comes_from_the_highest_to_the_lowest() -> None:
+    """So that the wires to it do not cross; what it calls them has no other name where they leave the frame."""
     scene = composer.load(PAPERS / "planet.yaml").draw().scene
-    ends = sorted((one.points[-1][1], one.source, one.points[0][1]) for one in scene.wires if one.target == "divergence")
-    assert [source.split(".")[1] for _, source, _ in ends] == ["prior", "prior", "posterior", "posterior"]
-    heights = [begun for *_, begun in ends]
-    assert heights == sorted(heights, reverse=True)
+    ways = sorted((one for one in scene.wires if one.target == "divergence"), key=lambda one: one.points[-1][1])
+    assert [one.source.split(".")[1] for one in ways] == ["posterior", "posterior", "prior", "prior"]
+    heights = [one.points[0][1] for one in ways]
+    assert heights == sorted(heights)
+    turns = [one.points[-2][0] for one in ways[1:]]  # the first one comes straight over
+    assert turns == sorted(turns)
+    said = [text.text for text in scene.texts]
+    assert {"q_mean", "p_std"} <= {*said} and not {"prior_mean", "prior_std"} & {*said}
 
 
 def test_cells_of_a_map_count_as_the_language_does() -> None:

@@ -298,15 +298,27 @@ def test_readers_of_a_value_branch_off_one_wire(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_column_that_reads_no_other_stands_before_its_readers() -> None:
-    """Wires lead from it to both, and go up as one to where they part; as places that an encoder and its decoder read."""
+    """Wires lead from it to the nearest one, and the one behind that reads it by its name: the places of an encoder, which its
+    decoder reads too.
+    """
     scene = composer.load(Path(__file__).with_name("papers") / "detr.yaml").draw().scene
-    assert not any(one.source == "place" for one in scene.references)
-    ways = [wire for wire in scene.wires if wire.source == "place"]
-    assert len(ways) == 3 and {wire.target for wire in ways} == {"encoder.attn.body", "decoder.cross.body"}
-    (rise,) = {wire.points[2][0] for wire in ways}
-    heights = {wire.points[-1][1] for wire in ways if wire.target == "encoder.attn.body"}
-    assert {dot.y for dot in scene.dots if dot.x == rise} == heights
+    assert {wire.target for wire in scene.wires if wire.source == "place" and wire.style != "far"} == {"encoder.attn.body"}
+    assert {(one.text.text, one.target) for one in scene.references if one.source == "place"} == {("place", "decoder.cross.body")}
+    assert any(wire.source == "encoder" and wire.target == "decoder.cross.body" for wire in scene.wires)  # it is a stream
     assert [*overlaps(scene), *starts(scene), *ends(scene)] == []
+
+
+def test_uses_of_a_block_that_each_read_another_column_stand_side_by_side() -> None:
+    """As lookups of one flow in the levels of a pyramid: not above each other, as if each read the one below it."""
+    scene = composer.load(Path(__file__).with_name("papers") / "raft.yaml").draw().scene
+    boxes = [next(box for box in scene.boxes if box.about.path == f"updates.look{number}") for number in range(4)]
+    assert len({box.area.bottom for box in boxes}) == 1
+    assert [box.x for box in boxes] == sorted(box.x for box in boxes)
+    for number, box in enumerate(boxes):
+        into = [wire for wire in scene.wires if wire.target == box.about.path]
+        assert {wire.source for wire in into} == {"updates.now", f"level{number}"}
+        assert len({wire.points[-1] for wire in into}) == 2 and {wire.points[-1][1] for wire in into} == {box.area.bottom}
+    assert [*overlaps(scene), *starts(scene), *ends(scene), *idle_dots(scene)] == []
 
 
 def test_many_outputs_of_a_repeat_have_wires() -> None:

@@ -363,7 +363,7 @@ class Stations:
         """Return what leaves at the side of an item."""
         path = item.about.path
         ports, led_out = self.spine.ports.get(path, ()), self.spine.led_out.get(path, ())
-        return outgoing_at_side(self.flow, item, ports, self.spine.sent, led_out)
+        return outgoing_at_side(self.flow, item, ports, self.spine.sent, led_out, self.options.called)
 
     def height_of_source(self, side_input: WiredInput) -> float:
         """Return which station from below gives what comes in by a wire; from elsewhere, it comes last."""

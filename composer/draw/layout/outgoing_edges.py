@@ -64,10 +64,15 @@ OutgoingEdge: TypeAlias = Output | Tap | Sink
 
 
 def outgoing_at_side(
-    flow: Flow, item: Item, ports: Collection[str], sent: Collection[Origin], led_out: Collection[InnerOutput] = ()
+    flow: Flow,
+    item: Item,
+    ports: Collection[str],
+    sent: Collection[Origin],
+    led_out: Collection[InnerOutput] = (),
+    called: Collection[Origin] = (),
 ) -> list[OutgoingEdge]:
     """Return what leaves at an item's side, of it or of what lies in it: `ports` of it that the flow reads, what is `sent` to
-    other columns, and what is `led_out` of its inside.
+    other columns, and what is `led_out` of its inside; that which is `called` something at the other end has one name, there.
     """
     path = item.about.path
     names = [
@@ -86,7 +91,7 @@ def outgoing_at_side(
     return [
         *(Tap(NodeOutput(path, port)) for port in sorted(ports)),  # above the names of outputs, since their own stand above them
         *(Tap(origin, labeled=not flow.owner) for origin in sorted(further, key=height_in_repeat)),
-        *(Tap(origin) for origin in sorted(led, key=lambda one: one.port)),
+        *(Tap(origin, bool(origin.passes) or origin not in called) for origin in sorted(led, key=lambda one: one.port)),
         *(Tap(origin, labeled=False) for origin in inner),
         *sorted(names, key=lambda one: height_in_repeat(one.origin)[0]),
         *(sink for sink in sinks(flow, item) if not is_first(sink.edges[0].source, path)),

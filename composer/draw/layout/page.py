@@ -121,7 +121,7 @@ def body(
         if rows is not None:
             return rows
     laid: list[Fragment] = []
-    sent = [sent_from(one, columns) for one in columns]
+    sent, called = [sent_from(one, columns) for one in columns], called_at_ends(columns)
     columns = [with_end_boxes(one, given) for one, given in zip(columns, sent, strict=True)]
     for number, one in enumerate(columns):
         leaves = [leaf for leaf in one.leaves() if isinstance(leaf, Leaf)]
@@ -134,9 +134,9 @@ def body(
         fed = any(e.source.origin in given for e in one.all_edges())
         side = LANE_SIDE if number == len(columns) - 1 else 1 if ports or fed else -1
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
-        own = LayoutOptions(typography, side, shapes, out=out, given=given, frames=frames)
+        own = LayoutOptions(typography, side, shapes, out=out, given=given, called=called, frames=frames)
         if reads_frame(one):
-            one = highest_last(one, {origin: points[-1][1] for before in laid for origin, points in before.taps.items()})
+            one = highest_first(one, {origin: points[-1][1] for before in laid for origin, points in before.taps.items()})
         laid.append(column(one, width, own, sent[number]))
     if break_after:
         if len(columns) > 1:
@@ -217,9 +217,9 @@ def reads_frame(flow: Flow) -> bool:
     return any(one.path not in flow.by_path for one in read) and not any(map(is_input, flow.items))
 
 
-def highest_last(head: Flow, taps: Mapping[Origin, float]) -> Flow:
-    """Return a head whose blocks read what comes over from `taps` from the lowest to the highest, where names at the ends of the
-    wires tell which is which: a head stands no lower than what it reads, and the wires do not cross.
+def highest_first(head: Flow, taps: Mapping[Origin, float]) -> Flow:
+    """Return a head whose blocks read what comes over from `taps` from the highest to the lowest, where names at the ends of the
+    wires tell which is which: these do not cross.
     """
     edges = list(head.edges)
     for path in head.by_path:
@@ -227,10 +227,18 @@ def highest_last(head: Flow, taps: Mapping[Origin, float]) -> Flow:
         named = names_at_ends([edges[number] for number in places], head.by_path)
         far = [number for number in places if edges[number].source.origin in taps and not edges[number].source.reference]
         if all(edges[number] in named and not edges[number].place for number in far):
-            lowest_first = sorted((edges[number] for number in far), key=lambda edge: -taps[edge.source.origin])
-            for number, edge in zip(far, lowest_first, strict=True):
+            ordered = sorted((edges[number] for number in far), key=lambda edge: taps[edge.source.origin])
+            for number, edge in zip(far, ordered, strict=True):
                 edges[number] = edge
     return head.with_edges(edges)
+
+
+def called_at_ends(columns: Sequence[Flow]) -> frozenset[Origin]:
+    """Return the values that have a name at the end of each wire that leads from them."""
+    named = {e for one in columns for path in one.by_path for e in names_at_ends(one.edges_into(path), one.by_path)}
+    edges = [e for one in columns for e in (*one.all_edges(), *(e for sink in one.sinks for e in sink.edges))]
+    unnamed = {e.source.origin for e in edges if e not in named}
+    return frozenset({e.source.origin for e in named} - unnamed)
 
 
 def is_input(item: Item) -> bool:

@@ -121,7 +121,7 @@ class _PageColumns:
     def wires(self, number: int, incoming: Sequence[End]) -> None:
         """Draw the wires into a column, the lowest first; those of a value branch off a track of its own."""
         ordered = sorted(incoming, key=lambda end: -end[1][0][1])
-        orders = {origin: order for order, origin in enumerate(dict.fromkeys(edge.source.origin for edge, _ in ordered))}
+        orders = self.tracks(ordered)
         self.raise_taps(ordered, orders)
         told: dict[Origin, bool] = {}
         apart = min(TRACK, TRACKS / max(1, len(orders) - 1))
@@ -154,6 +154,16 @@ class _PageColumns:
                 beside = [said for origin, said in told.items() if self.taps[origin][0] == self.taps[edge.source.origin][0]]
                 gutter = way[len(self.taps[edge.source.origin][1])][0]
                 told[edge.source.origin] = all(beside) and self.label(edge.source, gutter, alone=not beside)
+
+    def tracks(self, ordered: Sequence[End]) -> dict[Origin, int]:
+        """Return the order of the tracks of values from the left: that in which they come in from below, unless fewer wires cross
+        each other the other way round, as where all rise.
+        """
+        origins = [*dict.fromkeys(edge.source.origin for edge, _ in ordered)]
+        upwards, downwards = ({one: n for n, one in enumerate(each)} for each in (origins, origins[::-1]))
+        ways = [(edge.source.origin, self.taps[edge.source.origin][1][-1][1], points[0][1]) for edge, points in ordered]
+        up, down = (crossings([(each[one], come, goes) for one, come, goes in ways]) for each in (upwards, downwards))
+        return downwards if down < up else upwards
 
     def raise_taps(self, ordered: Sequence[End], orders: Mapping[Origin, int]) -> None:
         """Let a value leave higher where it would run on a wire that comes in at this height from a track further to the left."""
@@ -219,6 +229,21 @@ class _PageColumns:
             middle, foot = boxes[0].x + boxes[0].width / 2, boxes[0].y + boxes[0].height
         low = max(start[-1][1], foot + TURN)
         return [start[0], (start[0][0], low), (middle, low), (middle, foot)], start[-1]
+
+
+def crossings(ways: Sequence[tuple[int, float, float]]) -> int:
+    """Return how many times wires cross each other that come level at one height into a track, and leave it at another.
+
+    >>> crossings([(0, 30.0, 10.0), (1, 40.0, 20.0)]), crossings([(1, 30.0, 10.0), (0, 40.0, 20.0)])
+    (0, 2)
+    """
+    return sum(
+        min(come, goes) < level < max(come, goes)
+        for track, come, goes in ways
+        for other, its_come, its_goes in ways
+        if track != other
+        for level in [its_come if other > track else its_goes]
+    )
 
 
 def forks(corner: Point, heights: Sequence[float]) -> Iterator[Point]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from composer.draw.diagram import Branches, Flow, Group, Leaf, output_of
@@ -20,6 +20,8 @@ BUS, APART, NEAR = 14.0, 22.0, 10.0
 """From a fork to what it leads to, as from a block to a fork above it; between the flows, where no wires go; and between many."""
 FEW_BRANCHES = 4
 """Branches that stand beside each other however wide they are."""
+FED_BESIDE = 20.0
+"""From what forks, where it comes into a block from below, to a value from elsewhere at the left of it."""
 RISE = 20.0
 """From the highest of them to the join: as between two blocks."""
 MAX_JOIN_WIDTH = 480.0
@@ -64,12 +66,14 @@ def side_by_side(
     places = [place - middle_of_all for place in places]
     low = -BUS if item.fork is not None else 0.0
     far = [place for place, one in enumerate(columns) if item.join is not None and any(not edge.of_state for edge in one.ends)]
-    base = low - BUS if far else low
+    values = dict.fromkeys(edge.source.origin for place in far for edge in columns[place].ends if not edge.of_state)
+    base = low - BUS * len(values)
+    levels = {origin: base + BUS * number for number, origin in enumerate(values)}  # that of the first column is highest
     begins = [_begins_at(flow, one) if item.fork is not None else 0.0 for flow, one in zip(item.flows, columns, strict=True)]
     entered = [
         middle + begin
         for flow, one, middle, begin in zip(item.flows, columns, places, begins, strict=True)
-        if flow.owner and (begin or all(edge.back for edge in one.ends))
+        if flow.owner and (begin or all(edge.back for edge in one.ends) or _goes_up(flow, one))
     ]
     forks = len(entered) > 1
     nested = item.fork is not None and any(isinstance(flow.items[0], Branches) for flow in item.flows)
@@ -85,7 +89,7 @@ def side_by_side(
     if forks:  # where all turn off to one side, they part above the nearest
         around = min(entered) < LEVEL and max(entered) > -LEVEL
         found.pieces.dots.append(Dot(0 if around else min(entered, key=abs), low))
-    incoming = _from_far(found, [(columns[place], places[place]) for place in far], base, -found.left)
+    incoming = _from_far(found, [(columns[place], places[place]) for place in far], levels, base, -found.left)
     incoming |= _from_border(
         found, [(one, middle, base - lift) for one, middle, lift in zip(columns, places, lifts, strict=True)], item
     )
@@ -306,6 +310,12 @@ def _begun(wire: WirePath, flow: Flow, start: Sequence[Point]) -> WirePath:
     return wire.through(straightened((*start, *rest))) if first else wire
 
 
+def _goes_up(flow: Flow, one: Fragment) -> bool:
+    """Return whether what forks goes straight up into the one block of a column."""
+    wires = [wire for wire in one.pieces.wires if wire.source == flow.owner and wire.points[0] == (0.0, 0.0)]
+    return len(flow.items) == 1 and len(wires) == 1 and all(x == 0.0 for x, _ in wires[0].points)
+
+
 def _begins_at(flow: Flow, one: Fragment) -> float:
     """Return how far from its spine a column is entered: not at all, unless one wire alone goes in, which turns off at once. That
     begins where the column does then, and not above a stem.
@@ -321,17 +331,24 @@ def _begins_at(flow: Flow, one: Fragment) -> float:
 
 
 def _from_far(
-    found: Fragment, columns: Sequence[tuple[Fragment, float]], base: float, border: float
+    found: Fragment, columns: Sequence[tuple[Fragment, float]], levels: Mapping[Origin, float], base: float, border: float
 ) -> dict[DiagramEdge, tuple[Point, ...]]:
-    """Return how values of elsewhere come into columns: below the block that reads them, instead of at its side."""
+    """Return how values of elsewhere come into columns, each at its level: below the block that reads them, instead of at its
+    side; beside what comes up into that from a fork at the left of it.
+    """
     incoming: dict[DiagramEdge, tuple[Point, ...]] = {}
-    for number, (one, middle) in enumerate(columns, 1):
-        foot = base + max(box.area.bottom for box in one.pieces.boxes)
+    turns: dict[Origin, list[float]] = {}
+    for one, middle in columns:
+        foot = max(box.area.bottom for box in one.pieces.boxes)
         nested = [moved(points, middle, base)[-1] for points in one.ends.values() if len(points) > 1]  # below a block already
-        turn, end = nested[0] if nested else (middle, foot)
-        incoming |= dict.fromkeys(one.ends, ((border, base), (turn, base), (turn, end)))
-        if number < len(columns):
-            found.pieces.dots.append(Dot(turn, base))
+        beside = FED_BESIDE if any(wire.points[-1] == (0.0, foot) for wire in one.pieces.wires) else 0.0
+        turn, end = nested[0] if nested else (middle - beside, base + foot)
+        for edge in one.ends:
+            if not edge.of_state:
+                level = levels[edge.source.origin]
+                incoming[edge] = (border, level), (turn, level), (turn, end)
+                turns.setdefault(edge.source.origin, []).append(turn)
+    found.pieces.dots += [Dot(turn, levels[origin]) for origin, several in turns.items() for turn in sorted({*several})[:-1]]
     return incoming
 
 

@@ -41,6 +41,8 @@ class LayoutOptions:
     """Where what routers tell goes."""
     given: frozenset[Origin] = frozenset()
     """Values of other columns."""
+    called: frozenset[Origin] = frozenset()
+    """Values that all who read them, in other columns, call by names at the ends of wires."""
     rightward: frozenset[Origin] = frozenset()
     """In a frame, the values that columns at the right of all read."""
     inputs: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
 from typing import TypeAlias
@@ -184,8 +184,9 @@ def _joined(
     if len(foreign) == len(parts):
         return None
     gone = {path for part in parts for path in part}
-    fed = _fed_alike(flow, parts, items) if fork and not foreign else set[DiagramEdge]()
     source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
+    each = _fed_apart(flow, fork, parts, items) if fork and not foreign else set[DiagramEdge]()
+    fed = each or (_fed_alike(flow, parts, items) if fork and not foreign else set[DiagramEdge]())
     flows, ports, places, beside = [], [], [], list[DiagramEdge]()
     apart = {fork} if fork and all(isinstance(items[path], Leaf | Branches) for path in gone) else set()
     for part in parts:
@@ -225,6 +226,7 @@ def _joined(
         begins = part in foreign or any(e.source.path == fork for e in (*inner, *deep))
         entry = source.origin if source is not None and begins else None
         own = tuple(items[path] for path in items if path in part)
+        inner = [replace(e, main=e not in each) for e in inner] if each else inner  # the value of all goes up
         below = Flow(entry, own, tuple(inner), outgoing[0].source, named, tuple(sinks))
         flows.append(group_branches(sort_topologically(below), fits=fits))
         ports.append(outgoing[0].port)
@@ -289,6 +291,22 @@ def _fed_alike(flow: Flow, parts: Sequence[Sequence[str]], items: Mapping[str, I
             return set()
         found += far
     return {*found} if len({e.source.origin for e in found}) == 1 else set()
+
+
+def _fed_apart(flow: Flow, fork: str, parts: Sequence[Sequence[str]], items: Mapping[str, Item]) -> set[DiagramEdge]:
+    """Return the edges from values of another column, one for each of branches that are one block each and read that and what
+    forks: uses of a block. None where a branch reads others in another way.
+    """
+    found: list[DiagramEdge] = []
+    for part in parts:
+        edges = [e for e in flow.edges if e.target in part and not e.source.reference]
+        far = [e for e in edges if e.source.path not in items and e.source.path != flow.owner and not e.source.is_model_input]
+        if len(part) > 1 or len(far) != 1 or [e.source.path for e in edges if e not in far] != [fork]:
+            return set()
+        found += far
+    leaves = (items[path] for part in parts for path in part)
+    titles = {one.look.title if isinstance(one, Leaf) else "" for one in leaves}
+    return {*found} if len(titles) == 1 and titles != {""} and len({e.source.origin for e in found}) == len(found) else set()
 
 
 def readers_of(flow: Flow, items: Mapping[str, Item]) -> tuple[BranchSteps, BranchSteps]:

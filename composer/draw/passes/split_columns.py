@@ -155,15 +155,29 @@ def number_of(source: DiagramSource, columns: Sequence[Flow]) -> int:
 
 
 def by_name_where_needed(columns: Sequence[Flow]) -> list[Flow]:
-    """Return the columns, where what a later one gives goes by its name: wires lead to the right.
+    """Return the columns, where what a later one gives goes by its name: wires lead to the right; and so does, in a column to
+    which a wire would go over others, what a column without inputs gives to one of these too.
 
     Before: a(x) b(a ~c) / c(y)
     After:  a(x) b(a @c) / c(y)
     """
     found = []
+    reads = [{e.source.origin for e in column.all_edges() if not e.source.reference} for column in columns]
     for number, column in enumerate(columns):
         later = {path for other in columns[number + 1 :] for path in other.by_path}
-        found.append(name_from_others(column, later))
+        found.append(name_from_others(column, later | _read_on_the_way(columns, reads, number)))
+    return found
+
+
+def _read_on_the_way(columns: Sequence[Flow], reads: Sequence[Collection[Origin]], number: int) -> set[str]:
+    """Return the paths of what gives values, in columns without inputs, that a column reads, and one between them too: for what
+    stands beside the streams of a model, a name tells as much as a wire around one of these.
+    """
+    found = set[str]()
+    for place, source in enumerate(columns[:number]):
+        if not any(isinstance(item, Leaf) and item.model_input for item in source.items):
+            between = {one for read in reads[place + 1 : number] for one in read}
+            found |= {one.path for one in reads[number] if one in between and one.path in source.by_path}
     return found
 
 
