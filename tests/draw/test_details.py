@@ -320,7 +320,7 @@ def test_exchanges_of_many_streams_stand_in_two_rows_between_these() -> None:
             end, to_right = int(name[-1]) - 1, name.startswith("down")
             assert columns[end - to_right] < x < columns[end - to_right + 1]
     assert {boxes[f"branch{number}"].texts[0].text for number in range(1, 5)} == {"Branch · × 4 Unit"}
-    assert [text.text for text in boxes["up41"].texts] == ["Up", "conv 1 × 1", "upsample 8"]
+    assert [text.text for text in boxes["up41"].texts] == ["Up", "conv 1 × 1", "BN", "upsample 8"]
     assert [text.text for text in boxes["down24"].texts] == ["Down", "× 2 Step", "conv 3 × 3", "stride 2"]
 
 
