@@ -26,6 +26,7 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.graph.types import TensorType, each_of
 from composer.graph.visit import every_node, every_pass, walk
 from tests.draw.read_idioms import ENDS, HIDDEN_KINDS, with_holders
+from tests.draw.read_ports import read_in
 from tests.draw.read_squeezes import is_squeeze
 
 Inner: TypeAlias = TypedGroup | TypedRepeat | TypedScan
@@ -268,12 +269,6 @@ class Readers:
         ports = values[ref.node]
         port = ref.port if ref.index is None else f"({ref.index}){ref.port}"
         return ports[port] if port in ports else ports[""]
-
-
-def read_in(graph: TypedGraph) -> frozenset[str]:
-    """Return the names of what the nodes of a graph read and of what it returns."""
-    read = [ref.node for node in graph.nodes for wire in wires_of(node.node) for ref in wire.refs]
-    return frozenset([*read, *(ref.node for _, ref in graph.graph.outputs)])
 
 
 def is_noise(node: TypedNode) -> bool:

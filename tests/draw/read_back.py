@@ -24,6 +24,7 @@ from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 from composer.graph.visit import every_node, every_pass, walk
+from tests.draw.read_ports import read_in
 from tests.draw.read_squeezes import squeezed
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -580,8 +581,7 @@ def parallel(node: TypedRepeat) -> bool:
     """Return whether nothing in a pass of a repeat reads what another pass gives."""
     read = False
     for graph, given in zip(node.passes, node.node.passes, strict=True):
-        refs = [ref for inner in graph.nodes for wire in wires_of(inner.node) for ref in wire.refs]
-        names = {ref.node for ref in (*refs, *(ref for _, ref in graph.graph.outputs))}
+        names = read_in(graph)
         read |= any(ref.node == node.name and wire.port in names for wire in given.wires for ref in wire.refs)
     return len(node.passes) > 1 and not read
 

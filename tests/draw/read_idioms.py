@@ -21,7 +21,7 @@ from composer.graph.types import TensorType, each_of
 from tests.draw.read_back import Picture
 
 NEAREST = re.compile(r"argmin over k of \|(\w+) − (\w+)ₖ\|²")
-SHARE = re.compile(r"(\w+) / (?:Σ (\w+)|\(Σ (\w+) \+ (\S+)\))")
+SHARE = re.compile(r"(\w+…?) / (?:Σ (\w+…?)|\(Σ (\w+…?) \+ (\S+)\))")
 HIDDEN_KINDS = frozenset({"compute", "einsum", "sum", "max", "l2norm", "scale"})
 """What may be no box beside what reads it."""
 ENDS = frozenset({"argmax", "compute", "einsum"})
@@ -109,12 +109,17 @@ def claims(said: str, known: Mapping[str, torch.Tensor]) -> Iterator[torch.Tenso
         units = [one / one.norm(dim=term.index(over), keepdim=True) for one, term in zip(values, terms, strict=True)]
         yield einsum([*terms, sides[1].split()], units)
     elif found := SHARE.search(said):
-        value, more = known[found[1]], float(found[4] or 0)
-        if len(known) == 1 and found[1] in (found[2], found[3]):
+        (name, value), more = next(iter(known.items())), float(found[4] or 0)
+        if len(known) == 1 and is_name(found[1], name) and is_name(found[2] or found[3], name):
             yield from (value / (value.sum(axes, keepdim=True) + more) for axes in axes_in(said, value.dim()))
     elif "Softmax" in said and len(known) == 1:
         (value,) = known.values()
         yield from (value.exp() / value.exp().sum(axes, keepdim=True) for axes in axes_in(said, value.dim()))
+
+
+def is_name(said: str, name: str) -> bool:
+    """Return whether a word is a name, or the beginning of one for which there was no room."""
+    return name.startswith(said[:-1]) if said.endswith("…") else said == name
 
 
 def axes_in(said: str, rank: int) -> Iterator[tuple[int, ...]]:

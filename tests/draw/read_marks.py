@@ -59,8 +59,9 @@ PLACES = re.compile(r"\d+(?:, \d+)*")
 """Which of the values that a block reads in an order comes in at an arrowhead."""
 AT_TIP = 16.0
 """Pixels between such a number and the tip of the arrowhead."""
-OF_INPUT = re.compile(r"^sizes of |\*?(?: at first)?(?: \((?:optional )?input\))?$")
-"""What stands around the name of an input in place of a wire."""
+SOME_PASSES = r"some|(?:first|last)(?: \d+)?|first and last|\d+(?:st|nd|rd|th)(?: (?:–|and) \d+(?:st|nd|rd|th))*"
+OF_INPUT = re.compile(rf"^sizes of |(?: \((?:{SOME_PASSES})\))?(?: at first)?(?: \((?:optional )?input\))?$")
+"""What stands around the name of an input in place of a wire: behind it, which passes read it, where not all do."""
 STRAIGHT = re.compile(r"= ([\w.]+), with the gradient of ([\w.]+)")
 """What a formula is said to give, and whose gradient goes through it."""
 FIRST_AND_LAST = re.compile(r"(\w+)\((\d+)\)\S* … \1\((\d+)\)")

@@ -12,8 +12,8 @@ from composer.graph.ir import Ref
 from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat
 from composer.graph.visit import every_node, every_pass, walk
-from tests.draw.edges import read_in
 from tests.draw.read_back import DrawnWire, Picture, parallel, plain
+from tests.draw.read_ports import read_in
 
 SAID = re.compile(
     r"(?:of )?((?:all \d+|both|last|all earlier) [a-z_ ]+|[a-z_ ]+ \d+(?: … \d+)?)(?: of (?:last|all \d+|both) [a-z_ ]+)?"

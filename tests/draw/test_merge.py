@@ -225,8 +225,7 @@ def test_passes_that_have_a_part_that_others_lack_are_told_in_rows() -> None:
     scene = composer.load("resnet").draw().scene
     said = {box.about.path: [text.text for text in box.texts] for box in scene.boxes}
     assert said["stages.layers.shortcut"][1:] == [
-        "conv 1 × 1 (64 → 256 … 1024 → 2048)",
-        "shortcut",
+        "conv 1 × 1 (64 → 256 … 1024 → 2048) · BN",
         "1 of 4: conv 1 × 1",
         "3 of 4: conv 1 × 1, stride 2",
     ]

@@ -147,7 +147,7 @@ def frame(
     path = group.about.path
     placed = -left, -height, left + right, height, texts, label, strip, group.kinds
     border = Frame(group.about, *placed, key=path, parallel=group.is_many)
-    found.right, found.height = right + CARD_ROOM * group.is_many, height + CARD_ROOM * group.is_many
+    found.right, found.height = max(found.right, right + CARD_ROOM * group.is_many), height + CARD_ROOM * group.is_many
     found.pieces.take(inner.pieces)
     found.pieces.enclose(border)
     if inner.out:

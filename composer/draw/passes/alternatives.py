@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
+from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Item, Leaf
-from composer.draw.edges import DiagramEdge
+from composer.draw.edges import DiagramEdge, DiagramSource
+
+Entries: TypeAlias = Mapping[str, DiagramSource]
+"""What comes into frames from below, by the paths of these."""
 
 
-def name_in_alternatives(flow: Flow) -> Flow:
+def name_in_alternatives(flow: Flow, outside: Entries = MappingProxyType({})) -> Flow:
     """Return a flow, in whose frames alternatives stand by themselves: a wire into one of them would cross the others. The one
-    that alone reads values of other blocks of the model comes first, where wires lead into it.
+    that alone reads values of other blocks of the model comes first, where wires lead into it. What comes into frames `outside`
+    of it goes by the name that it has there.
     """
     made = frozenset(flow.by_path) if not flow.owner else frozenset[str]()
+    rising = (edge for edge in flow.edges if edge.main and edge.upward)
+    entries = {**outside, **{edge.target: called_outside(edge.source, outside) for edge in rising}}
 
     def named(item: Item) -> Item:
         if not isinstance(item, Group):
             return item
-        inner = item.map_flows(name_in_alternatives)
+        inner = item.map_flows(lambda one: name_in_alternatives(one, entries))
         if len(item.flows) == 1:
             return inner
         around = made - {item.about.path}
         readers = [number for number, one in enumerate(inner.flows) if _reads_by_wire(one, around)]
         if len(readers) != 1:
-            return inner.map_flows(by_name_from_outside)
+            return inner.map_flows(lambda one: by_name_from_outside(one, entries=entries))
         inner = _with_first(inner, readers[0])
         first, *others = inner.flows
-        return replace(inner, flows=(by_name_from_outside(first, around), *map(by_name_from_outside, others)))
+        named_there = (by_name_from_outside(one, entries=entries) for one in others)
+        return replace(inner, flows=(by_name_from_outside(first, around, entries), *named_there))
 
     return flow.map_items(named)
 
@@ -59,9 +69,14 @@ def name_once(flow: Flow) -> Flow:
     return flow.with_edges(read.values()).map_groups(name_once)
 
 
-def by_name_from_outside(flow: Flow, around: frozenset[str] = frozenset()) -> Flow:
+def called_outside(source: DiagramSource, entries: Entries) -> DiagramSource:
+    """Return what makes a value that comes into a frame, where something tells that."""
+    return entries.get(source.path, source) if source.from_inside else source
+
+
+def by_name_from_outside(flow: Flow, around: frozenset[str] = frozenset(), entries: Entries = MappingProxyType({})) -> Flow:
     """Return a flow where values from outside of it go by their names, in its frames too; `around` are the paths of what stands
-    around a frame inside of it.
+    around a frame inside of it, and `entries` tell what comes into frames.
 
     Before: b() c(b ~a)
     After:  b() c(b @a)
@@ -69,6 +84,8 @@ def by_name_from_outside(flow: Flow, around: frozenset[str] = frozenset()) -> Fl
     inside = around | {*flow.by_path, flow.owner}
 
     def by_name(edge: DiagramEdge) -> DiagramEdge:
-        return edge if edge.source.path in inside or edge.source.reference else replace(edge.by_name(), back=False)
+        if edge.source.path in inside or edge.source.reference:
+            return edge
+        return replace(edge.reading(called_outside(edge.source, entries)).by_name(), back=False)
 
-    return flow.map_edges(by_name).map_groups(lambda inner: by_name_from_outside(inner, inside))
+    return flow.map_edges(by_name).map_groups(lambda inner: by_name_from_outside(inner, inside, entries))

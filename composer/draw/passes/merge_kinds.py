@@ -57,11 +57,13 @@ def merge_passes(
         items.append(item)
     edges: dict[tuple[DiagramSource, str, str], list[DiagramEdge]] = {}
     kinds: dict[tuple[DiagramSource, str, str], list[int]] = {}
+    streams: Counter[str] = Counter()
+    for flow in flows:
+        streams |= Counter(edge.target for edge in dict.fromkeys(flow.edges) if edge.main)
     for number, flow in enumerate(flows):
-        own = dict.fromkeys(flow.edges)
-        streams = Counter(edge.target for edge in own if edge.main)
-        for edge in own:
-            alone = edge.main and streams[edge.target] == 1  # of other blocks in one place, the ports may have other names
+        for edge in dict.fromkeys(flow.edges):
+            # of other blocks in one place, the ports may have other names; that of a join may have one value in some passes
+            alone = edge.main and streams[edge.target] == 1
             port = "" if alone else edge.port
             key = replace(edge.source, shape=""), edge.target, port
             edges.setdefault(key, []).append(edge)
