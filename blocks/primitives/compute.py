@@ -24,7 +24,7 @@ BATCH = "B"
 """How long the axis of a batch is, as drawings tell it."""
 MAX_IN_BRIEF = 40
 """Signs of the longest formula that a box around it names."""
-WIDEST_WITH_LETTERS = 48
+WIDEST_WITH_LETTERS = 52
 """The same of one in which letters tell axes."""
 SHORTEST_NAME = 4
 """Signs that are left of a name that is cut."""

@@ -21,7 +21,7 @@ from composer.draw.arrange.shares import COLORINGS, WHOLE_BLOCKS, Coloring, Node
 from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.group_places import group_places, repeat_places, stream_places
 from composer.draw.build.levels import LEVELS, Depth, Level
-from composer.draw.build.titles import titles
+from composer.draw.build.texts.titles import titles
 from composer.draw.closing import closed_to_fit, partly_closed
 from composer.draw.details.drawn import Details
 from composer.draw.details.in_place import with_small_open

@@ -18,7 +18,7 @@ from random import Random
 import composer
 from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import Depth
-from composer.draw.build.titles import titles
+from composer.draw.build.texts.titles import titles
 from composer.draw.export.svg import svg
 from composer.draw.figure import draw
 from composer.draw.layout.page import page

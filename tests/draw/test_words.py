@@ -14,7 +14,7 @@ from composer.cost.units import short
 from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import Depth
 from composer.draw.build.parameter_counts import ParameterCounts
-from composer.draw.build.titles import name, stacks
+from composer.draw.build.texts.titles import name, stacks
 from composer.draw.diagram import Leaf
 from composer.draw.export.marks import TextLine
 from composer.draw.export.outlines import flatten_marks

@@ -24,7 +24,7 @@ KNOWS_EACH_KIND = {
     "composer/cost/flops.py",
     "composer/cost/summarize.py",
     "composer/diff/flatten.py",
-    "composer/draw/build/descriptions.py",
+    "composer/draw/build/texts/descriptions.py",
     "composer/draw/build/diagram_builder.py",
     "composer/draw/export/node_facts.py",
     "composer/graph/anatomy.py",

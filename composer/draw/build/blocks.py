@@ -9,11 +9,11 @@ from blocks.core import Formula, Look, Mixture, Piece, fields, spoken
 from blocks.losses.loss import Loss
 from composer.cost.active import visited
 from composer.cost.units import short
-from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import first_output
 from composer.draw.build.flow_builder import FlowBuilder
-from composer.draw.build.node_names import shown_name
 from composer.draw.build.resolution import SAME, resolution_of
+from composer.draw.build.texts.captions import Captions, NodePlace
+from composer.draw.build.texts.node_names import shown_name
 from composer.draw.build.value_sources import NO_PLACES, NodeSources, Sources, ValueSources, merge_by_origin, of_block, sources
 from composer.draw.diagram import Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput

@@ -12,9 +12,7 @@ from typing import assert_never
 from blocks.core import LoopIcon, Steps, size
 from composer.draw.brief.box import widths_in_turn
 from composer.draw.build import repeats
-from composer.draw.build.arrays import tables_in, titled_by_names
 from composer.draw.build.blocks import add_block, add_operations, add_pieces, is_identity, operands_of
-from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import (
     around_blocks,
     around_box,
@@ -40,16 +38,6 @@ from composer.draw.build.closed_groups import (
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.group_places import recurs
 from composer.draw.build.levels import Depth, Level
-from composer.draw.build.node_names import (
-    branch_name,
-    own_name,
-    read_by_name,
-    shown_name,
-    told_apart,
-    with_names_in_formulas,
-    with_names_of_partners,
-    without_partners,
-)
 from composer.draw.build.parallel_passes import is_parallel, never_alone, only_handed_on, shared_input
 from composer.draw.build.parameter_counts import SHARED_WITH
 from composer.draw.build.pass_references import (
@@ -70,6 +58,18 @@ from composer.draw.build.simpler.unread_inputs import without_unread_inputs
 from composer.draw.build.single_passes import all_differ, drawn_apart, in_one_box
 from composer.draw.build.skips_told import skips_in_order
 from composer.draw.build.steps import StepsBuilder
+from composer.draw.build.texts.arrays import tables_in, titled_by_names
+from composer.draw.build.texts.captions import Captions, NodePlace
+from composer.draw.build.texts.node_names import (
+    branch_name,
+    own_name,
+    read_by_name,
+    shown_name,
+    told_apart,
+    with_names_in_formulas,
+    with_names_of_partners,
+    without_partners,
+)
 from composer.draw.build.value_sources import (
     NO_STREAM,
     NodeSources,

@@ -9,7 +9,7 @@ from itertools import chain
 
 from blocks.core import Look, TableIcon
 from composer.draw.about import About
-from composer.draw.build.node_names import by_itself, read_by_name
+from composer.draw.build.texts.node_names import by_itself, read_by_name
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture
 from composer.draw.edges import (
     DiagramEdge,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from blocks.core import Formula, size
 from blocks.core.look import ProductIcon, ProductSide
-from composer.draw.build.captions import NodePlace
+from composer.draw.build.texts.captions import NodePlace
 from composer.draw.diagram import Item, Leaf
 from composer.draw.style.looks import look
 from composer.graph.ir import Ref

@@ -9,9 +9,9 @@ from itertools import groupby
 from blocks.core import Look, Steps, size
 from composer.cost.units import short
 from composer.draw.build.blocks import add_each_piece
-from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.pass_references import PREVIOUS_STEP, resolve_previous_passes
+from composer.draw.build.texts.captions import Captions, NodePlace
 from composer.draw.build.value_sources import NodeSources, Sources, by_name_if_input
 from composer.draw.diagram import Flow, Group, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin, PreviousPass

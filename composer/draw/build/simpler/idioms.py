@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, ReadValue
-from composer.draw.build.descriptions import whole
 from composer.draw.build.levels import Depth
 from composer.draw.build.simpler.everywhere import EveryGraph, graph_of
 from composer.draw.build.simpler.named_blocks import CosineSimilarity, DividedBySum, NamedBlock, NearestRow, WrittenSoftmax
@@ -26,6 +25,7 @@ from composer.draw.build.simpler.polynomials import (
     with_summed,
 )
 from composer.draw.build.simpler.reductions import Merged, axes_of
+from composer.draw.build.texts.descriptions import whole
 from composer.draw.paths import plain
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph

@@ -11,9 +11,9 @@ from blocks.core import BlockError
 from blocks.losses.loss import Loss
 from blocks.primitives.axes import axes_in_words, axis_index
 from composer.draw.about import TIP_SEPARATOR
-from composer.draw.build.descriptions import whole
 from composer.draw.build.levels import Depth
 from composer.draw.build.simpler.everywhere import EveryGraph, graph_of
+from composer.draw.build.texts.descriptions import whole
 from composer.draw.diagram import Item, Leaf, Sink
 from composer.draw.paths import plain
 from composer.draw.wording import axis_words

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from composer.draw.build.blocks import is_identity
-from composer.draw.build.descriptions import whole
 from composer.draw.build.levels import Depth
-from composer.draw.build.node_names import names_in, read_by_name
 from composer.draw.build.simpler.everywhere import EveryGraph, graph_of
 from composer.draw.build.simpler.reductions import Merged, readers_in
+from composer.draw.build.texts.descriptions import whole
+from composer.draw.build.texts.node_names import names_in, read_by_name
 from composer.draw.paths import plain
 from composer.graph.anatomy import wires_of, with_wires
 from composer.graph.ir import Ref, Wire

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from blocks.core import TableIcon
 from composer.draw.brief.block import PARAMETER
-from composer.draw.build.node_names import PLAIN, by_itself
+from composer.draw.build.texts.node_names import PLAIN, by_itself
 from composer.draw.diagram import Flow, Leaf
 from composer.draw.formula_lines import CONSTANT
 from composer.graph.ir import Ref

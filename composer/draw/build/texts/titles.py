@@ -11,11 +11,11 @@ from composer.cost.active import active_parameters
 from composer.cost.cached import CacheCounter, CachedNumbers, cached_words
 from composer.cost.lengths import lengths_of
 from composer.cost.units import short
-from composer.draw.build.descriptions import described
 from composer.draw.build.parallel_passes import is_parallel
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.repeats import LAYERS, SERIES, pass_name
 from composer.draw.build.single_passes import drawn_apart
+from composer.draw.build.texts.descriptions import described
 from composer.draw.build.walks import by_place, outside_repeats, vocabulary_inputs
 from composer.draw.diagram import Titles
 from composer.draw.paths import above, lies_in, plain

@@ -11,9 +11,9 @@ from blocks.core import fields
 from blocks.core.weights import ParameterRole
 from composer.diagnostics import Span
 from composer.draw.about import TIP_SEPARATOR, About
-from composer.draw.build.descriptions import measured, settings, whole
 from composer.draw.build.levels import Depth
 from composer.draw.build.parameter_counts import ParameterCounts
+from composer.draw.build.texts.descriptions import measured, settings, whole
 from composer.draw.build.walks import by_place, model_inputs, vocabulary_inputs
 from composer.draw.edges import OPTIONAL_INPUT, REQUIRED_INPUT
 from composer.draw.paths import of_pass, plain

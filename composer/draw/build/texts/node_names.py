@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from blocks.core import Activation, Formula, spoken
-from composer.draw.build.captions import PARTNER, NodePlace
 from composer.draw.build.parameter_counts import SHARED_WITH
 from composer.draw.build.simpler.named_blocks import NamedBlock
+from composer.draw.build.texts.captions import PARTNER, NodePlace
 from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.paths import lies_in, of_all_passes, of_pass
 from composer.draw.paths import plain as of_no_pass
