@@ -54,6 +54,8 @@ class Brief:
     """The map on the skip connection around it and what is before it, from the fullest form to the shortest."""
     behind: bool = False
     """Whether it comes behind the sum at the end of a skip connection."""
+    branched: tuple[tuple[str, ...], ...] = ()
+    """Of branches, the forms with norms and activations in them, then those without norms, where such are told beside them."""
     numbers: tuple[str, ...] = ()
     """What a formula calls numbers by name, with these: `shrink 2`."""
 
@@ -83,7 +85,12 @@ class Brief:
         norms = LETTERS.values()
         then = " · ".join(said for said in self.then.split(" · ") if said not in norms)
         around = tuple(", ".join(said for said in form.split(", ") if said not in norms) for form in self.shortcut)
-        return replace(self, then=then, shortcut=around)
+        return replace(self, then=then, shortcut=around, branched=self.branched[1:])
+
+    def with_branched(self, by: int) -> Brief:
+        """Return it with what stands in its branches beside maps, in a form so much shorter than the fullest."""
+        forms = next(iter(self.branched), ())
+        return replace(self, forms=(forms[min(by, len(forms) - 1)], *self.forms)) if forms else self
 
 
 def scaled(form: str) -> str:

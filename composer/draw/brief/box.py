@@ -387,10 +387,25 @@ def with_branches(by_path: dict[str, Brief], part: Parallel) -> dict[str, Brief]
     if around is not None:
         return with_shortcut(by_path, part, around, own[1 - around][-1])
     first, *others = (path for path in (*(path for branch in part.branches for path in branch), part.join) if path in by_path)
-    whole = Brief(
-        side_by_side(forms, part.sign), MAIN, tuple(side for branch in own for path in branch for side in by_path[path].sides)
-    )
+    sides = tuple(side for branch in own for path in branch for side in by_path[path].sides)
+    whole = Brief(side_by_side(forms, part.sign), MAIN, sides, branched=in_branches(by_path, part))
     return {path: whole if path == first else one for path, one in by_path.items() if path not in others}
+
+
+def in_branches(by_path: Mapping[str, Brief], part: Parallel) -> tuple[tuple[str, ...], ...]:
+    """Return branches with the norms and activations in them, then without norms, each in a full form and a short one; nothing
+    where the box tells none of such elsewhere, which would seem to be all there are.
+    """
+    inside = {part.join}.union(*part.branches)
+    small = {path: one.weight for path, one in by_path.items() if one.weight in (NORMS, BETWEEN)}
+    if {small[path] for path in small.keys() & inside}.isdisjoint(small[path] for path in small.keys() - inside):
+        return ()
+    told = []
+    for least in (NORMS, BETWEEN):
+        every = [[by_path[path] for path in branch if path in by_path] for branch in part.branches]
+        forms = [[in_short(one).forms for one in branch if one.weight >= least] for branch in every]
+        told.append(side_by_side([[(one[0], one[-1]) for one in branch] for branch in forms], part.sign)[:2])
+    return tuple(told)
 
 
 def with_shortcut(by_path: Mapping[str, Brief], part: Parallel, around: int, last: str) -> dict[str, Brief]:

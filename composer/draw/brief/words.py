@@ -62,7 +62,7 @@ def with_less(every: Sequence[Sequence[Brief]]) -> Iterator[tuple[list[list[Brie
     if max(weights) > NORMS:  # what moves values says nothing beside what computes
         every, weights = [[in_short(one) for one in own if one.weight > MOVES] for own in every], weights - {MOVES}
     common = set.intersection(*({one.forms[-1] for one in own} for own in every))
-    if any(one.then or one.shortcut for own in every for one in own):
+    if any(one.then or one.shortcut or one.branched for own in every for one in own):
         weights |= {NORMS, BETWEEN}
     maps = max(sum(one.weight == MAPS for one in own) for own in every)
     idle = {VECTORS} if max(weights) > MAPS else set()
@@ -77,7 +77,10 @@ def with_less(every: Sequence[Sequence[Brief]]) -> Iterator[tuple[list[list[Brie
         if least > NORMS:
             kept = [[one.without_norms() for one in own] for own in kept]
         if least > BETWEEN:
-            kept = [[replace(one, then="") for one in own] for own in kept]
+            kept = [[replace(one, then="", branched=()) for one in own] for own in kept]
+        if branched := max(len(forms) for own in kept for one in own for forms in (*one.branched[:1], ())):
+            yield from (([[one.with_branched(less) for one in own] for own in kept], by) for less in range(branched))
+            continue
         yield kept, by
         while least >= min(MAPS, max(weights)) and (longest := longest_kind(kept, by)):
             by[longest] = by.get(longest, 0) + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from blocks.core import Look
@@ -11,12 +11,12 @@ from composer.draw.build.parameter_counts import SHARED_WITH
 from composer.draw.build.walks import by_place, each_graph_once
 from composer.draw.diagram import Flow, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
-from composer.draw.paths import of_all_passes, plain
+from composer.draw.paths import lies_in, of_all_passes, plain
 from composer.draw.series import OF, template
 from composer.draw.style.line_breaks import END
 from composer.draw.style.looks import look
 from composer.draw.wording import shape
-from composer.graph.anatomy import TYPED, Region
+from composer.graph.anatomy import TYPED, Region, wires_of
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
 from composer.graph.visit import Fold, Inside, Visit, every_node, walk
 
@@ -295,6 +295,29 @@ def places_of_blocks(root: TypedGraph) -> dict[str, set[str]]:
         if isinstance(one.node, TypedGroup) and one.node.node.part is not None:
             found.setdefault(one.node.node.part.kind, set()).add(plain(one.path))
     return found
+
+
+def outputs_read(root: TypedGraph) -> dict[str, set[str]]:
+    """Return which outputs of nodes something reads in some pass, by their paths without passes; the first one without a name."""
+    found: dict[str, set[str]] = {}
+    for one in walk(root, each_graph_once):
+        given = one.graph.graph.outputs if one.graph is not None else ()
+        for ref in (*(ref for wire in wires_of(one.node) for ref in wire.refs), *(ref for _, ref in given)):
+            found.setdefault(f"{plain(one.prefix)}{ref.node}", set()).add(ref.port)
+    return found
+
+
+def leading_to(flow: Flow, read: Collection[DiagramSource]) -> Flow:
+    """Return what a flow holds without what leads to nothing that is `read` of it, to no loss and to no state."""
+    pairs = [(edge.source.path, edge.target) for edge in flow.all_edges()]
+    needed: set[str] = set()
+    waiting = [source.path for source in (*read, *flow.returned())]
+    while waiting:
+        path = waiting.pop()
+        items = [item.about.path for item in flow.items if lies_in(path, item.about.path) and item.about.path not in needed]
+        needed |= {*items}
+        waiting += [source for source, target in pairs if any(lies_in(target, item) for item in items)]
+    return flow.without({item.about.path for item in flow.items} - needed)
 
 
 def stands_elsewhere(node: TypedNode, path: str, places: Mapping[str, set[str]]) -> bool:

@@ -24,10 +24,12 @@ from composer.draw.build.closed_groups import (
     first_words,
     holds_layers,
     is_around_block,
+    leading_to,
     lone_box,
     lone_repeats,
     new_shape,
     noise_into,
+    outputs_read,
     places_of_blocks,
     stands_elsewhere,
     told_evenly,
@@ -156,6 +158,8 @@ class DiagramBuilder:
         """The titles of these, by their paths."""
         self.groups: dict[str, TypedGroup] = {}
         """And what is in them."""
+        self.fewer: set[str] = set()
+        """Paths of those that leave out what leads to an output that nothing reads."""
         self.never_alone: set[str] = set()
         """Paths of parallel repeats whose last pass nothing reads by itself."""
         self.handed_on: set[str] = set()
@@ -180,6 +184,8 @@ class DiagramBuilder:
         """Paths of repeats in groups that have one pass, so that they repeat nothing."""
         self.around_blocks = cache(lambda: around_blocks(self.program.root))
         """Where graphs are nothing but one block of the recipe, looked up in the same way."""
+        self.outputs_read = cache(lambda: outputs_read(self.root))
+        """Which outputs of nodes something reads, looked up in the same way."""
         self.places = cache(lambda: places_of_blocks(self.program.root))
         """Where each block of the recipe stands, looked up once for all copies of this where it is asked for."""
 
@@ -201,7 +207,8 @@ class DiagramBuilder:
         if self.depth.level == "overview":
             return self.with_titles(fold_norms(flow))
         flow = with_names_of_partners(told_apart(flow, self.names, self.uses))
-        flow = with_one_sentence(told_once(told_evenly(flow, self.uses, self.groups)), self.groups)
+        whole = {path: title for path, title in self.uses.items() if path not in self.fewer}  # others lack what these have
+        flow = with_one_sentence(told_once(told_evenly(flow, whole, self.groups)), self.groups)
         flow = with_patterns(flow, self.uses, self.groups)
         flow = name_starts(flow, self.depth.named | self.depth.bright) if self.depth.level == "block" else flow
         return self.with_titles(flow)
@@ -389,6 +396,9 @@ class DiagramBuilder:
             whole = self.closed(node, (flow,), title, (title, lone.look.title), lone.params, place)
             out.items.append(around_box(whole, lone))
         elif box:
+            if len(ports) > 2:  # the first one, also by its name, and others
+                whole, flow = flow, leading_to(flow, self.sources_read(path, ports))
+                self.fewer |= {path} if len(flow.items) < len(whole.items) else set()
             beside = self.tables_beside(node, place, flow)
             out.items += [*beside, self.closed_group(node, flow, title, place, [table.about.path for table in beside])]
             out.edges += [DiagramEdge(DiagramSource(output_of(table)), path, "", False) for table in beside]
@@ -398,6 +408,11 @@ class DiagramBuilder:
             given = only(given, stream)
         out.edges += edges_into(node.graph, given, path, stream, flow.second_streams)
         return of_frame(node.graph, path, ports)
+
+    def sources_read(self, path: str, ports: Mapping[str, Sources]) -> list[DiagramSource]:
+        """Return what makes those outputs of a group that something beside it reads."""
+        first, read = next(iter(ports)), self.outputs_read().get(plain(path), {*ports})
+        return [source for port, ours in ports.items() if port in read or ("" in read and port == first) for source in ours]
 
     def tables_beside(self, node: TypedGroup, place: NodePlace, flow: Flow) -> list[Leaf]:
         """Return the boxes of tables that stand beside the closed box of a block, given what is in that. One that stands once and

@@ -10,11 +10,11 @@ from typing import TypeAlias
 from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource
 
-Entries: TypeAlias = Mapping[str, DiagramSource]
+FrameEntries: TypeAlias = Mapping[str, DiagramSource]
 """What comes into frames from below, by the paths of these."""
 
 
-def name_in_alternatives(flow: Flow, outside: Entries = MappingProxyType({})) -> Flow:
+def name_in_alternatives(flow: Flow, outside: FrameEntries = MappingProxyType({})) -> Flow:
     """Return a flow, in whose frames alternatives stand by themselves: a wire into one of them would cross the others. The one
     that alone reads values of other blocks of the model comes first, where wires lead into it. What comes into frames `outside`
     of it goes by the name that it has there.
@@ -69,12 +69,12 @@ def name_once(flow: Flow) -> Flow:
     return flow.with_edges(read.values()).map_groups(name_once)
 
 
-def called_outside(source: DiagramSource, entries: Entries) -> DiagramSource:
+def called_outside(source: DiagramSource, entries: FrameEntries) -> DiagramSource:
     """Return what makes a value that comes into a frame, where something tells that."""
     return entries.get(source.path, source) if source.from_inside else source
 
 
-def by_name_from_outside(flow: Flow, around: frozenset[str] = frozenset(), entries: Entries = MappingProxyType({})) -> Flow:
+def by_name_from_outside(flow: Flow, around: frozenset[str] = frozenset(), entries: FrameEntries = MappingProxyType({})) -> Flow:
     """Return a flow where values from outside of it go by their names, in its frames too; `around` are the paths of what stands
     around a frame inside of it, and `entries` tell what comes into frames.
 
