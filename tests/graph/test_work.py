@@ -53,7 +53,7 @@ def test_layers_that_all_differ_cost_each_the_same(dropout: str) -> None:
         assert recipe.check() == []
     with at_most(40 * 6_000):
         assert recipe.summary().costs.parameters
-    with at_most(40 * 41_000):
+    with at_most(40 * 46_000):
         assert recipe.draw().svg()
 
 
