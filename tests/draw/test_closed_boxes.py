@@ -1213,7 +1213,6 @@ def drawn_lines(paper: str) -> dict[str, list[str]]:
     return {box.about.path: [text.text for text in box.texts] for box in scene.boxes}
 
 
-<<<<<<< HEAD
 def test_branches_with_a_skip_around_them_are_told_as_branches() -> None:
     """As in Inception-ResNet: what the branches read goes around all blocks too; a second fork is told as well."""
     text = """recipe: added
@@ -1258,7 +1257,8 @@ outputs: {y: product}
 """)
     named = {box.path: box.name for box in read(recipe.draw().svg()).boxes if box.name}
     assert named == {"users": "users", "items": "items"}
-=======
+
+
 def test_what_leads_to_an_output_that_nothing_reads_is_in_no_box_of_that_use() -> None:
     """And the other use, whose output is read, tells it all the same."""
     scene = composer.load(Path("tests/draw/papers/pointnet.yaml")).draw().scene
@@ -1271,4 +1271,3 @@ def test_norms_in_branches_are_told_where_those_behind_them_are() -> None:
     scene = composer.load(Path("tests/draw/papers/latent_diffusion.yaml")).draw().scene
     (box,) = (box for box in scene.boxes if box.about.path == "middle.res1")
     assert "GN → SiLU → conv 3 × 3 | SiLU → Linear, summed · GN · SiLU" in {text.text for text in box.texts}
->>>>>>> s34-fix

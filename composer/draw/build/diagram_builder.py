@@ -397,8 +397,9 @@ class DiagramBuilder:
             out.items.append(around_box(whole, lone))
         elif box:
             if len(ports) > 2:  # the first one, also by its name, and others
-                whole, flow = flow, leading_to(flow, self.sources_read(path, ports))
-                self.fewer |= {path} if len(flow.items) < len(whole.items) else set()
+                blocks = len(flow.items)
+                flow = leading_to(flow, self.sources_read(path, ports))
+                self.fewer |= {path} if len(flow.items) < blocks else set()
             beside = self.tables_beside(node, place, flow)
             out.items += [*beside, self.closed_group(node, flow, title, place, [table.about.path for table in beside])]
             out.edges += [DiagramEdge(DiagramSource(output_of(table)), path, "", False) for table in beside]
