@@ -92,7 +92,7 @@ class Details:
             taken, page = free_page(replace(alone, details=others))
             page = reduce(grown, (other.area for other in others), page)
             whole = grown(page, one.area)
-            spot = nearest_spot(taken, page, one.area, boxes[plain(one.about.path)], self.with_margin, whole)
+            spot = nearest_spot(taken, page, one.area, box_around(one, boxes), self.with_margin, whole)
             if spot != one.area:
                 details = (*others[:number], at_place(one, spot), *others[number:])
                 scene = enlarged(replace(alone, details=details))
@@ -106,7 +106,7 @@ class Details:
             return scene
         taken, page = free_page(alone)
         extents = [(one.width, one.height) for one in scene.details]
-        near = [boxes[next(path for path in reversed(above(plain(one.about.path))) if path in boxes)] for one in scene.details]
+        near = [box_around(one, boxes) for one in scene.details]
         from_below = sorted(range(len(near)), key=lambda number: -near[number].bottom)
         ways = []
         for order in dict.fromkeys([(*from_below,), (*range(len(near)),)]):
@@ -279,6 +279,11 @@ def told_in_boxes(one: Candidate, boxes: Sequence[Box]) -> bool:
     paths = {place.path for place in one.places}
     said = [" ".join(text.text for text in box.texts) for box in boxes if plain(box.about.path) in paths]
     return bool(said) and all(tells_passes(one, each) for each in said)
+
+
+def box_around(detail: Detail, boxes: Mapping[str, Area]) -> Area:
+    """Return where the box is that a detail is of, or the box around that."""
+    return boxes[next(path for path in reversed(above(plain(detail.about.path))) if path in boxes)]
 
 
 def passes_in(boxes: Sequence[Box]) -> set[str]:
