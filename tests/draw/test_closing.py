@@ -108,7 +108,7 @@ def test_many_uses_of_a_block_are_drawn_once_where_that_makes_a_page_smaller() -
     assert "updates" in frames(figure)
     opened = recipe.draw(details=["updates"])
     assert {"encode_first", "encode_second", "context"} <= frames(opened)
-    assert figure.scene.width * figure.scene.height < 0.9 * opened.scene.width * opened.scene.height
+    assert figure.excess < opened.excess
 
 
 def test_what_is_used_twice_is_closed_where_the_stream_stays_in_one_column_by_that() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import composer
@@ -31,6 +29,7 @@ outputs: {y: y, picture: image}
 """
 ROWS, COLUMNS = "b t c, k c -> b t k", "b t k, k c -> b t c"
 ONCE = "nearest: {type: nearest, in: x}\n  y: {type: linear, out: 3}"
+READ = f"{ONCE}\n  z: {{type: embedding, vocab: 96, dim: 3, in: nearest.index}}\n  sum: {{type: add, in: [y, z]}}"
 USES = """recipe: uses
 inputs: {{x: "float[batch, time, 24]"}}
 blocks:
@@ -54,9 +53,10 @@ def said(scene: Scene, path: str) -> list[str]:
     return [text.text for text in box(scene, path).texts]
 
 
-def lookup(pattern: str = ROWS, graph: str = ONCE, **options: Any) -> Scene:
+def lookup(graph: str = READ, output: str = "sum") -> Scene:
     """Return the drawing of a model with a codebook."""
-    return composer.load(LOOKUP.replace("PATTERN", pattern).replace("GRAPH", graph)).draw(**options).scene
+    text = LOOKUP.replace("PATTERN", ROWS).replace("GRAPH", graph).replace("y: y", f"y: {output}")
+    return composer.load(text).draw().scene
 
 
 def paper(name: str) -> Scene:
@@ -99,6 +99,13 @@ def test_a_table_stands_beside_the_closed_box_of_a_block() -> None:
     assert [one.target for one in scene.wires if one.source == "nearest.codebook"] == ["nearest"]
 
 
+def test_a_table_that_leads_to_no_output_that_is_read_stays_in_its_box() -> None:
+    """Nothing else of what leads there is told."""
+    scene = lookup(ONCE, "y")
+    assert not any(one.about.path == "nearest.codebook" for one in scene.boxes)
+    assert box(scene, "nearest").about.parameters == 400 + 1536 + 408
+
+
 @pytest.mark.parametrize(
     ("pattern", "graph"),
     [
@@ -116,8 +123,7 @@ def test_other_parameters_stay_in_their_boxes(pattern: str, graph: str) -> None:
 
 def test_an_output_called_like_an_input_of_another_shape_tells_its_own() -> None:
     """Else a reader would take it for that."""
-    graph = ONCE + "\n  z: {type: embedding, vocab: 96, dim: 3, in: nearest.index}\n  sum: {type: add, in: [y, z]}"
-    text = LOOKUP.replace("PATTERN", ROWS).replace("GRAPH", graph).replace("y: y", "y: sum")
+    text = LOOKUP.replace("PATTERN", ROWS).replace("GRAPH", READ).replace("y: y", "y: sum")
     assert "B × T × 24" in [one.text for one in composer.load(text).draw().scene.texts]
     assert "B × T × 24" not in [
         one.text for one in composer.load(text.replace("{image: image,", "{found: image,")).draw().scene.texts

@@ -423,7 +423,8 @@ class DiagramBuilder:
         once = node.node.part is not None and place.all == (path,) and not stands_elsewhere(node, path, self.places())
         if self.depth.level != "block" or self.shut or self.around or not once:
             return []
-        found = [flow.by_path[place.inner(name).path] for name in sorted(tables_in(node.graph))]
+        inner = (place.inner(name).path for name in sorted(tables_in(node.graph)))
+        found = [flow.by_path[path] for path in inner if path in flow.by_path]  # but those that lead to nothing that is read
         boxes = [replace(one, name="", in_formula=False) for one in found if isinstance(one, Leaf) and one.about.parameters]
         return boxes if len(boxes) <= MAX_TABLES else []
 
