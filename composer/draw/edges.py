@@ -8,6 +8,8 @@ from typing import ClassVar, TypeAlias
 
 REQUIRED_INPUT, OPTIONAL_INPUT = " (input)", " (optional input)"
 """What stands behind the name of an input of the model where no wire leads from it."""
+OUTPUT = " output"
+"""Behind the name of a block, for what it gives."""
 SIZES_OF = "sizes of "
 """Before the name of a value of which only the shape is read."""
 TIMES = " ×"

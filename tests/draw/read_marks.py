@@ -60,7 +60,7 @@ PLACES = re.compile(r"\d+(?:, \d+)*")
 AT_TIP = 16.0
 """Pixels between such a number and the tip of the arrowhead."""
 SOME_PASSES = r"some|(?:first|last)(?: \d+)?|first and last|\d+(?:st|nd|rd|th)(?: (?:–|and) \d+(?:st|nd|rd|th))*"
-OF_INPUT = re.compile(rf"^sizes of |(?: \((?:{SOME_PASSES})\))?(?: at first)?(?: \((?:optional )?input\))?$")
+OF_INPUT = re.compile(rf"^sizes of |(?: \((?:{SOME_PASSES})\))?(?: at first)?(?: \((?:optional )?input\)| output)?$")
 """What stands around the name of an input in place of a wire: behind it, which passes read it, where not all do."""
 STRAIGHT = re.compile(r"= ([\w.]+), with the gradient of ([\w.]+)")
 """What a formula is said to give, and whose gradient goes through it."""
@@ -82,6 +82,7 @@ def unmarked(svg: str, picture: Picture, model: Model, typed: TypedProgram) -> I
     yield from started_elsewhere(picture)
     yield from misnamed(picture, typed)
     yield from unnamed(picture)
+    yield from confused(picture)
     yield from nameless(picture, typed)
     yield from uncounted(picture, typed)
     yield from misordered(picture, typed)
@@ -185,6 +186,21 @@ def unnamed(picture: Picture) -> Iterator[str]:
         around |= {text for x, y, one, text in picture.references if one == path and any(near(x, y, box.place) for box in boxes)}
         if boxes and "(" not in name and not {*words(name.rpartition(".")[2])} <= {*said} and name not in around:
             yield f"{path}: it is read as `{name}`, which it does not say"
+
+
+def confused(picture: Picture) -> Iterator[str]:
+    """Yield every name in place of a wire that stands at the end of a wire for something else into the same block, too."""
+    into: dict[str, list[DrawnWire]] = {}
+    for wire in picture.wires:
+        into.setdefault(wire.target if wire.tip else "", []).append(wire)
+    for x, y, path, name in picture.references:
+        for wire in picture.wires if any(text == name for _, _, text in picture.texts) else ():
+            if wire.source != path or not wire.target or dist(wire.start, (x, y)) > AT_TIP:
+                continue
+            others = [one for one in into.get(wire.target, ()) if one.source != path]
+            ends = [(left, top) for left, top, text in picture.texts if text == name]
+            if any(dist(one.tip or (), end) < AT_TIP for one in others for end in ends):
+                yield f"{path} → {wire.target}: it is read as `{name}`, which is another value there"
 
 
 def nameless(picture: Picture, typed: TypedProgram) -> Iterator[str]:

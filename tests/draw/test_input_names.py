@@ -22,6 +22,8 @@ from composer.draw.scene import Scene, WirePath
 from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import folded
 from tests.draw.checks import borders, overlaps
+from tests.draw.read_back import read
+from tests.draw.read_marks import confused
 
 PAPERS = Path(__file__).parent / "papers"
 STATES = """recipe: states
@@ -223,3 +225,16 @@ def test_a_name_that_some_passes_read_says_which() -> None:
 def test_a_pass_of_another_repeat_is_called_as_in_a_recipe() -> None:
     """A number alone says nothing."""
     assert (last_step("net.stages.1"), last_step("net.stem"), last_step("stem")) == ("stages(1)", "stem", "stem")
+
+
+def test_a_name_that_a_block_has_for_another_value_says_that_it_is_an_output() -> None:
+    """Of a source that no wire leads from, beside a wire whose end has the same name."""
+    figure = composer.load(PAPERS / "detr.yaml").draw()
+    (one,) = (one for one in figure.scene.references if one.target == "decoder.cross.body")
+    assert one.text.text == "place output"
+    assert {wire.source: text.text for wire, text in named(figure.scene, one.target)}["place"] == "memory_place"
+    assert [*overlaps(figure.scene)] == []
+    assert [*confused(read(figure.svg()))] == []
+    assert [*confused(read(figure.svg().replace(">place output<", ">place<")))] == [
+        "place → decoder.cross.body: it is read as `place`, which is another value there"
+    ]

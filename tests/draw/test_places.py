@@ -118,12 +118,28 @@ def test_an_order_is_seen_at_one_side() -> None:
     assert not is_told([*below[:2], beside[2]], around=False)
     assert is_told([*below[:2], beside[2]], around=True)
     assert not is_told([beside[0], wire("1", (90, -10), (60, -10)), wire("2", (90, -40), (60, -40))], around=False)
-    assert is_told([wire("2", (90, 0), (60, 0)), wire("1", (90, 10), (60, 10))], around=True)
+    beneath, left, right = ((0, 30), (0, 10)), ((-30, 0), (-10, 0)), ((30, 0), (10, 0))
+    assert is_told([wire("1", *beneath), wire("2", *right)], around=True)
+    assert is_told([wire("2", *beneath), wire("1", *left)], around=True)
+    assert not is_told([wire("1", *beneath), wire("2", *left)], around=True)
+    assert not is_told([wire("1", *right), wire("2", *left)], around=True)
 
 
 def test_what_a_recurrence_returns_has_the_number_of_what_it_starts_with() -> None:
     """At a box that reads one more value, whose name comes first: both come in by one wire."""
     recipe = composer.load(PAPERS / "planet.yaml")
     figure = recipe.draw()
-    assert numbers(figure.scene) == ["1", "2"]
+    told = {(end.source, end.place) for end in figure.scene.wires if end.target == "steps.s_a" and end.arrow}
+    assert told == {("steps.sample", "1"), ("action", "2")}
     assert [*overlaps(figure.scene), *misplaced(read(figure.svg()), recipe.program)] == []
+
+
+def test_a_circle_has_numbers_where_what_is_at_its_left_is_not_the_first() -> None:
+    """Of two values, too: what a map does with them depends on it."""
+    recipe = composer.load(PAPERS / "planet.yaml")
+    scene = recipe.draw().scene
+    ends = [wire for wire in scene.wires if wire.arrow and wire.target in ("steps.h_o", "state")]
+    assert {(wire.target, wire.place) for wire in ends} == {(path, one) for path in ("steps.h_o", "state") for one in ("1", "2")}
+    for wire in ends:
+        x, y = wire.points[-1]
+        assert any(text.text == wire.place and abs(text.x - x) < 20 and abs(text.y - y) < 20 for text in scene.texts)

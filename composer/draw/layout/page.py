@@ -16,7 +16,7 @@ from composer.draw.layout.boxes import MAX_BOX_WIDTH, TWO_COLUMNS_WIDTH, WIDTH, 
 from composer.draw.layout.column import column
 from composer.draw.layout.ends.framed_inputs import NOTHING_LED, lead_into_repeats, name_in_own_frames
 from composer.draw.layout.ends.named_values import with_names_above
-from composer.draw.layout.ends.port_names import names_at_ends
+from composer.draw.layout.ends.port_names import names_at_ends, with_outputs_told
 from composer.draw.layout.ends.shapes import room_for_shapes
 from composer.draw.layout.fragment import Fragment, Pieces, shift
 from composer.draw.layout.named_inputs import input_leaf, many_named, names_alone, with_named_inputs, with_plain_names
@@ -120,6 +120,7 @@ def body(
         rows = in_rows(sort_topologically(with_end_boxes(columns[0])), options)
         if rows is not None:
             return rows
+    columns = [*map(with_outputs_told, columns)]
     laid: list[Fragment] = []
     sent, called = [sent_from(one, columns) for one in columns], called_at_ends(columns)
     columns = [with_end_boxes(one, given) for one, given in zip(columns, sent, strict=True)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from blocks.core import spoken
-from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, Origin, PassOutput, maker
+from composer.draw.edges import OUTPUT, DiagramEdge, DiagramSource, InnerOutput, Origin, PassOutput, maker
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.fragment import Fragment, areas, extent, lines, moved, shift, straightened, stretch
 from composer.draw.paths import node_beside
@@ -182,7 +182,7 @@ class _PageColumns:
         that is not alone, its name with or without its shape. Return whether it has its name.
         """
         start = self.taps[source.origin][1][-1]
-        name = f"{spoken(source.called.partition('.')[0] or node_beside(source.path, self.turn)).lower()} output"
+        name = f"{spoken(source.called.partition('.')[0] or node_beside(source.path, self.turn)).lower()}{OUTPUT}"
         below = Area(start[0], start[1], gutter, self.taps[source.origin][1][0][1])
         told = any(text.text.startswith(source.shape) and text.area.meets(below) for text in self.whole.pieces.texts)
         for said in (name,) if told else (f"{name} · {source.shape}", source.shape if alone else name) if source.shape else ():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from composer.draw.edges import REQUIRED_INPUT, SIZES_OF
+from composer.draw.edges import OUTPUT, REQUIRED_INPUT, SIZES_OF
 from composer.draw.geometry import Area, Text
 from composer.draw.layout.ends.port_names import AT_FIRST, words
 from composer.draw.layout.fragment import Fragment, in_the_way
@@ -13,7 +13,7 @@ from composer.draw.layout.references import SIDE_GAP, reference_above
 from composer.draw.scene import Box, MergeCircle
 from composer.draw.style.typography import Typography
 
-BEHIND = re.compile(rf"\*?(?: {AT_FIRST})?(?:{re.escape(REQUIRED_INPUT)})?$")
+BEHIND = re.compile(rf"\*?(?: {AT_FIRST})?(?:{re.escape(REQUIRED_INPUT)}|{OUTPUT})?$")
 """What stands behind a name in place of a wire."""
 PASS = "("
 """In the name of what a pass of a repeat gives, which the frame of that tells."""

@@ -92,7 +92,7 @@ def in_order(places: Sequence[str]) -> bool:
 
 def is_told(ends: Sequence[WirePath], *, around: bool) -> bool:
     """Return whether arrowheads come in the order of what they bring: all at one side of a box, from the left or from above, or
-    `around` a circle.
+    `around` a circle, from what comes in at its left to what does at its right.
     """
     level = {_comes_from(wire)[0] for wire in ends}
     upright = {_comes_from(wire)[1] for wire in ends}
@@ -100,7 +100,7 @@ def is_told(ends: Sequence[WirePath], *, around: bool) -> bool:
         return in_order([wire.place for wire in ends]) and in_order([wire.place for wire in reversed(ends)])
     axis = 1 if -1 in upright or (level != {0} and not around) else 0
     places = [wire.place for wire in sorted(ends, key=lambda wire: wire.points[-1][axis])]
-    return in_order(places) and (around or not _reversed(places))
+    return in_order(places) and not _reversed(places)
 
 
 def _reversed(places: Sequence[str]) -> bool:

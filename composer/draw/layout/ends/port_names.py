@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 
-from composer.draw.diagram import Group, Item, Leaf
-from composer.draw.edges import SEVERAL, DiagramEdge, InnerOutput
+from composer.draw.diagram import Flow, Group, Item, Leaf
+from composer.draw.edges import OUTPUT, SEVERAL, DiagramEdge, InnerOutput
 from composer.draw.geometry import Text
 from composer.draw.style.typography import Typography
 
@@ -58,6 +59,36 @@ def said_at_end(edge: DiagramEdge) -> str:
     """
     first = AT_FIRST if edge.source.at_first and not edge.source.reference else ""
     return " ".join(filter(None, (edge.input, first)))
+
+
+def with_outputs_told(flow: Flow) -> Flow:
+    """Return a flow in which a value that is read by its name is called an output, in its frames too, where the end of another
+    wire into the same block has that name: there it is what the block calls something else.
+    """
+    every = [*flow.all_edges()]
+    if {edge.source.reference for edge in every if edge.source.reference}.isdisjoint(edge.input for edge in every):
+        return flow
+    called = {path for path in dict.fromkeys(e.target for e in flow.edges if e.source.reference) if _names_meet(flow, path)}
+
+    def told(edge: DiagramEdge) -> DiagramEdge:
+        is_output = edge.target in called and _is_ambiguous(edge, flow.edges_into(edge.target))
+        return edge.reading(replace(edge.source, suffix=OUTPUT)) if is_output else edge
+
+    return (flow.map_edges(told) if called else flow).map_groups(with_outputs_told)
+
+
+def _names_meet(flow: Flow, path: str) -> bool:
+    """Return whether a block reads a value by a name that stands at the end of another wire into it."""
+    edges = flow.edges_into(path)
+    meeting = {edge.source.reference for edge in edges if _is_ambiguous(edge, edges)}
+    return bool(meeting) and not meeting.isdisjoint(names_at_ends(edges, flow.by_path).values())
+
+
+def _is_ambiguous(edge: DiagramEdge, edges: Iterable[DiagramEdge]) -> bool:
+    """Return whether a value is read by a name, with nothing behind it, that its target has for another one of some `edges`."""
+    source = edge.source
+    alone = source.reference and not (source.suffix or source.at_first or edge.partial or source.is_model_input)
+    return bool(alone) and any(source.reference == one.input and source.origin != one.source.origin for one in edges)
 
 
 def name_of_state(edge: DiagramEdge) -> str:
