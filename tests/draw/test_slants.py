@@ -11,6 +11,7 @@ import pytest
 import composer
 from composer.draw.build.levels import Level
 from composer.draw.build.resolution import resolution
+from composer.draw.layout.ends.slants import FREE, LEAST, border
 from composer.draw.scene import Box, Direction, Side
 from composer.graph.dims import Dim, symbol
 from tests.draw.checks import borders, ends, overlaps, starts
@@ -134,6 +135,16 @@ def test_all_formats_have_their_own_shapes_for_them(tmp_path: Path) -> None:
     assert len(re.findall("distortion", dot)) == 2 and "distortion=-0.0" in dot
     assert re.search(r'\[/"Convolution[^\n]*"\\\]', mermaid) and re.search(r'\[\\"Interpolation[^\n]*"/\]', mermaid)
     assert "(down)" in tikz and "(up)" in tikz
+
+
+def test_words_are_free_of_the_sides_beside_them() -> None:
+    """However wide they are: a long line makes a box slant less."""
+    for path, box in boxes(str(PAPERS / "centernet.yaml")).items():
+        if box.slant and box.slant.by > LEAST:
+            for text in box.texts:
+                for y in (text.area.top, text.area.bottom):
+                    assert text.area.left - border(box, "left", (text.x, y))[0] > FREE - 0.01, path
+                    assert border(box, "right", (text.x, y))[0] - text.area.right > FREE - 0.01, path
 
 
 def test_each_of_several_stages_tells_its_shape() -> None:

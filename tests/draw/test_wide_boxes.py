@@ -83,6 +83,16 @@ def test_each_stream_has_its_shape_above_a_closed_stage() -> None:
     assert not [text for text in bare.texts if text.role == "shape"]
 
 
+def test_a_stream_has_its_shape_below_a_frame_of_several_where_another_one_has_it() -> None:
+    """What gives one of them keeps the shape that it reads, and does not say it; without shapes, none of them has one."""
+    for shapes in (True, False):
+        scene = composer.load(str(PAPERS / "evoformer.yaml")).draw(shapes=shapes).scene
+        frame = next(frame for frame in scene.frames if frame.about.path == "blocks").area
+        said = [text for text in scene.texts if text.role == "shape" and frame.left < text.x < frame.right]
+        below = [text.text for text in said if 0 < text.y - frame.bottom < 30]
+        assert sorted(below) == (["B × residues × residues × 128", "B × sequences × residues × 256"] if shapes else [])
+
+
 def test_parts_leave_a_split_above_it() -> None:
     """Those of PlaNet, in the order in which they go on, so that none of their wires cross, each with its name."""
     scene = composer.load(str(PAPERS / "planet.yaml")).draw(highlight=["parts"]).scene  # else, it is left out

@@ -514,6 +514,8 @@ class _Items:
             one.below = fragment.below
             one.above = {nets.get(origin, path): fragment.above[port][-1][0] for origin, port in passages.items()}
             one.shapes = self.shapes_of_streams(path) if len(one.above) > 1 else {}
+        if isinstance(item, Leaf) and not item.shape and not circle:
+            one.kept = self.shapes_of_streams(path).get(path, "")
         wide = max(fragment.left, fragment.right, *(abs(x) + APART for x in (*enter.values(), *leave.values(), 0.0)))
         one.width = 2 * max(wide, SIDE + APART if circle else 0.0)
         return one

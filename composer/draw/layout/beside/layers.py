@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from composer.draw.edges import maker
-from composer.draw.geometry import Point, Text
+from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.beside.order import Kin, Name, Ranks
 from composer.draw.layout.beside.parallel_streams import ParallelStreams
 from composer.draw.layout.beside.placing import Placing
@@ -37,6 +38,9 @@ BEGINS = 14.0
 """From where the first output of a block rises to the next one."""
 STRAIGHT = 64
 """How much the wires of a trunk count."""
+
+Said: TypeAlias = tuple[str, str, float, float, Role]
+"""A value, what is said of it, where that begins and above which height it stands, and how it is written."""
 
 
 @dataclass(slots=True)
@@ -112,6 +116,8 @@ class Layers:
             pins[rank] = list(self.pins(rank, start))
             numbers = assigned(start, pins[rank])
             rise = LABELED if self.label(self.at(rank - 1), start, lanes.get(rank - 1, {}), y) else RISE
+            if rise == LABELED:  # where there is room for them anyway
+                self.say(self.kept_by_lanes(rank, start, y), start, [])
             tracks[rank] = {net: y - rise - TRACK * number for net, number in numbers.items()}
             found.pieces.dots += forks(start, pins[rank], tracks[rank])
             y -= rise + TRACK * max(numbers.values(), default=0) + ARROW
@@ -195,8 +201,7 @@ class Layers:
         """Write the shape of what blocks give, and what second outputs are called, where no other wire rises and no box stands;
         and of lanes, above where all blocks end. Return whether there is something.
         """
-        found = self.found
-        said: list[tuple[str, str, float, float, Role]] = []
+        said: list[Said] = []
         said += [(net, shape, start[net] + SHAPED, high, "shape") for net, shape in lanes.items()]
         rising = {link.net for link in self.links if self.rank[link.source] < self.rank[link.target]} & {*start}
         for one in below:
@@ -218,6 +223,11 @@ class Layers:
                 ]
         solid = [box.area for one in below if one.fragment for box in one.fragment.pieces.boxes]
         solid += [merge.area for one in below if one.fragment for merge in one.fragment.pieces.merges]
+        return self.say(said, start, solid)
+
+    def say(self, said: Iterable[Said], start: Mapping[str, float], solid: Sequence[Area]) -> bool:
+        """Write words beside values where no other wire rises and nothing else stands; return whether some are written."""
+        found = self.found
         before = len(found.pieces.texts)
         for net, words, x, top, role in said:
             text = Text(x, top - 9, words, role, "start", self.typography.scale)
@@ -239,6 +249,18 @@ class Layers:
             if link.net in shapes and low < high and len(self.rank_nodes[link.target, high].below) > 1:
                 found.setdefault(high - 1, {})[link.net] = shapes[link.net]
         return found
+
+    def kept_by_lanes(self, rank: int, start: Mapping[str, float], high: float) -> Iterator[Said]:
+        """Yield the shapes of the streams that come into frames of several in a rank out of boxes that keep what they read, above
+        which shapes are not said, where they reach no further to the right than the frames.
+        """
+        for link in self.links:
+            low, into = self.rank[link.source], self.rank_nodes[link.target, self.rank[link.target]]
+            giver = self.rank_nodes[link.source, low]
+            if low < self.rank[link.target] == rank and len(into.below) > 1 and giver.kept and self.reading(link.source):
+                x = start[link.net] + SHAPED
+                if x + self.typography.width(giver.kept, "shape") <= into.x + into.width / 2:
+                    yield link.net, giver.kept, x, high, "shape"
 
     def named_above(self, path: str) -> set[str]:
         """Return which values of a block have their names at their ends, at a box that several streams go through."""

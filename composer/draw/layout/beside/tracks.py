@@ -33,6 +33,8 @@ class RankNode:
     """The shape of what the block gives."""
     shapes: Mapping[str, str] = field(default_factory=dict)
     """Of a box that several streams go through, the shape of each."""
+    kept: str = ""
+    """The shape of what the block gives where this is that of what it reads, and is not said above it."""
     first: str = ""
     """What its first output is called, which stands beside that where others leave above too."""
     circle: bool = False

@@ -11,10 +11,12 @@ from composer.draw.scene import LEVEL, UPRIGHT, Box, Direction, Scene, Side, Sla
 
 MOST, LEAST = 12.0, 3.0
 """How far the corners of the narrower side stand back: as far as what is written in the box has room for; and at least."""
-SHARE = 0.2
-"""Of a side, what may stand back at either end at most."""
-FREE = 2.5
-"""Between a slanted side and what is written beside it."""
+SHARE, TALL = 0.2, 0.25
+"""Of a level side, what may stand back at either end at most; and of an upright one, since boxes are low."""
+FREE, ABOVE = 5.0, 1.0
+"""Between a slanted side and what is written beside it; and what is written above or below it, where few letters reach as far as
+their line.
+"""
 CORNER = 9.0
 """From the end of the narrower side to a wire there, which is to meet it where it is straight."""
 ON = 1.0
@@ -52,9 +54,9 @@ def _with_slant(box: Box, wires: Sequence[WirePath], direction: Direction) -> Bo
     ends = [wire.points[end] for wire in wires for end in (0, -1)]
     met = [Area(*point, *point) for point in ends if side_of(point, area) == toward]
     written = [*(text.area for text in box.texts), *(icon.area for icon in box.icons)]
-    side = box.width if toward in UPRIGHT else box.height
-    rooms = [*(_room(one, area, toward, FREE) for one in written), *(_room(one, area, toward, CORNER) for one in met)]
-    return replace(box, slant=Slant(toward, max(min([MOST, SHARE * side, *rooms]), min(LEAST, SHARE * side))))
+    most, free = (SHARE * box.width, FREE) if toward in UPRIGHT else (TALL * box.height, ABOVE)
+    rooms = [*(_room(one, area, toward, free) for one in written), *(_room(one, area, toward, CORNER) for one in met)]
+    return replace(box, slant=Slant(toward, max(min([MOST, most, *rooms]), min(LEAST, most))))
 
 
 def _first_port(wire: WirePath) -> tuple[bool, bool]:
