@@ -143,6 +143,8 @@ class Part(BaseModel):
     """Whether it says what is computed and not what for, such as a sum, so that drawings add the name of its node."""
     is_random: ClassVar[bool] = False
     """Whether it draws random numbers in evaluation too, unless a session is open, by which `cache` is set."""
+    is_ordered: ClassVar[bool] = False
+    """Whether the first value that it reads means something else than the second, of several that have no name."""
     node_refs: ClassVar[Mapping[str, str]] = {}
     """Fields that name nodes (a mask's `m`), each with its type over the axes `batch`, `query`, `key`."""
     graph: ClassVar[str] = ""

@@ -106,6 +106,7 @@ class Concat(Block, kind="concat"):
     """The axis to concatenate along."""
 
     is_primitive = True
+    is_ordered = True
     title = "Concatenation"
     example = """
 inputs: {a: "float[batch, time, 8]", b: "float[batch, time, 5]"}

@@ -18,6 +18,7 @@ class Stack(Block, kind="stack"):
     """The axis before which the new one is inserted; `last` appends it."""
 
     is_primitive = True
+    is_ordered = True
     example = """
 inputs: {a: "float[batch, 8]", b: "float[batch, 8]"}
 graph: {y: {type: stack, in: [a, b]}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from composer.draw.build.value_sources import ORDERED, Sources, captured_inputs
+from composer.draw.build.value_sources import Sources, captured_inputs
 from composer.draw.diagram import Item, Leaf
 from composer.draw.edges import DiagramSource
 from composer.draw.wording import each_pass
@@ -26,7 +26,7 @@ def skips_in_order(graph: TypedGraph, given: Mapping[str, Sources], items: Itera
     captured = captured_inputs(graph)
     found = []
     for node in graph.nodes:
-        if isinstance(node, TypedBlock) and node.part.kind in ORDERED:
+        if isinstance(node, TypedBlock) and node.part.is_ordered:
             read = [ref.node for wire in wires_of(node.node) for ref in wire.refs if ref.node in captured]
             found += [[_called(one, boxes) for port in read for one in given.get(port, ())]] if read else []
     names = [own[0] for own in found if len(own) == 1]

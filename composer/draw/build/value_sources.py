@@ -17,8 +17,6 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat
 
 Sources: TypeAlias = tuple[DiagramSource, ...]
 
-ORDERED = frozenset({"concat", "stack"})
-"""Kinds of blocks of which the first value that they read means something else than the second."""
 NO_STREAM = "-"
 """In place of the name of what goes up into a frame, where nothing does."""
 MIN_ROW = 3
@@ -90,7 +88,7 @@ def places_of(node: TypedBlock, values: Mapping[str, NodeSources]) -> Mapping[Di
     that tells no order, how often: `2 ×`. Nothing is told of other values.
     """
     refs = [ref for wire in node.node.wires for ref in wire.refs]
-    ordered = node.part.kind in ORDERED
+    ordered = node.part.is_ordered
     if not ordered and (len({*refs}) == len(refs) or isinstance(getattr(node.part, "formula", None), Formula)):
         return NO_PLACES
     found: dict[tuple[str, DiagramSource], list[str]] = {}
@@ -211,7 +209,7 @@ def joins_a_row(graph: TypedGraph, name: str, given: Mapping[str, Sources]) -> b
     if len(own) != 1 or not own[0].is_model_input or len(readers) != 1 or any(ref.node == name for _, ref in graph.graph.outputs):
         return False
     (reader,) = readers
-    if not isinstance(reader, TypedBlock) or reader.part.kind not in ORDERED:
+    if not isinstance(reader, TypedBlock) or not reader.part.is_ordered:
         return False
     joined = {ref.node for wire in wires_of(reader.node) for ref in wire.refs}
     return len(joined) >= MIN_ROW and not joined.isdisjoint(graph.by_name)
