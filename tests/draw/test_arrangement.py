@@ -158,7 +158,7 @@ def test_heads_are_not_looked_for_behind_each_node_anew() -> None:
     """
     recipe = composer.load(large(300))
     assert recipe.program.root.nodes
-    with at_most(300 * 7_000):
+    with at_most(300 * 7_100):
         assert recipe.draw().svg()
 
 

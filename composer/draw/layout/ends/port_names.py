@@ -66,7 +66,7 @@ def with_outputs_told(flow: Flow) -> Flow:
     wire into the same block has that name: there it is what the block calls something else.
     """
     every = [*flow.all_edges()]
-    if {edge.source.reference for edge in every if edge.source.reference}.isdisjoint(edge.input for edge in every):
+    if {edge.source.reference for edge in every if edge.source.reference}.isdisjoint({edge.input for edge in every}):
         return flow
     called = {path for path in dict.fromkeys(e.target for e in flow.edges if e.source.reference) if _names_meet(flow, path)}
 
