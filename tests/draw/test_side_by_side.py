@@ -303,7 +303,9 @@ def test_a_column_that_reads_no_other_stands_before_its_readers() -> None:
     """
     scene = composer.load(Path(__file__).with_name("papers") / "detr.yaml").draw().scene
     assert {wire.target for wire in scene.wires if wire.source == "place" and wire.style != "far"} == {"encoder.attn.body"}
-    assert {(one.text.text, one.target) for one in scene.references if one.source == "place"} == {("place", "decoder.cross.body")}
+    assert {(one.text.text, one.target) for one in scene.references if one.source == "place"} == {
+        ("place output", "decoder.cross.body")
+    }
     assert any(wire.source == "encoder" and wire.target == "decoder.cross.body" for wire in scene.wires)  # it is a stream
     assert [*overlaps(scene), *starts(scene), *ends(scene)] == []
 
