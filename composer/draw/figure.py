@@ -24,7 +24,6 @@ from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.texts.titles import titles
 from composer.draw.closing import closed_to_fit, partly_closed
 from composer.draw.details.drawn import Details
-from composer.draw.details.in_place import with_small_open
 from composer.draw.diagram import Flow
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
@@ -40,6 +39,7 @@ from composer.draw.fitting import (
     pages,
 )
 from composer.draw.formula_lines import with_formula_lines
+from composer.draw.in_place import with_small_open
 from composer.draw.layout.boxes import with_even_titles
 from composer.draw.layout.page import MARGIN, NARROW_MARGIN
 from composer.draw.layout.wrapped import NoColumnEnd
